@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# One makefile for everything. `make` builds ./lkvm, `make check` is what CI runs, `make demo` shows
+# vhost beside userspace virtio. Variables: CC, STATIC=1, SAN=address,undefined|thread, V=1, TESTHOST=no.
+
+MAKEFLAGS += --no-builtin-rules
+CC       ?= gcc
+ifeq ($(origin CC),default)
+CC       := gcc
+endif
+ARCH     ?= x86
+SAN      ?=
+STATIC   ?=
+V        ?=
+Q        := $(if $(V),,@)
+
+# Each compiler and sanitizer has its own folder, so that changing one rebuilds nothing of another.
+comma    := ,
+B        := build/$(notdir $(CC))$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(STATIC),-static)
+
+CFLAGS   ?= -O2 -g
+WARN     := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -Wwrite-strings \
+	    -Wno-missing-field-initializers -Walloca
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Iinclude -I$(B) -pthread -fno-strict-aliasing \
+	    -fstack-protector-strong $(WARN) $(CFLAGS)
+ALL_LDFLAGS = -pthread $(LDFLAGS)
+ifneq ($(SAN),)
+ALL_CFLAGS  += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
+ALL_LDFLAGS += -fsanitize=$(SAN)
+endif
+ifneq ($(STATIC),)
+ALL_CFLAGS  += -ffunction-sections -fdata-sections
+ALL_LDFLAGS += -static -Wl,--gc-sections
+endif
+
+# kvm-cmd.c has main(); all else is linked into the unit tests too.
+LIB_SRC  := $(filter-out kvm-cmd.c,$(wildcard *.c virtio/*.c hw/*.c $(ARCH)/*.c))
+LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o) $(if $(wildcard x86/dsdt.asl),$(B)/x86/dsdt.o)
+FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fake/*.c))
+UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/t-*.c))
+KVMTEST  := $(patsubst tests/kvm/%.c,$(B)/kvmtest/%,$(wildcard tests/kvm/t-*.c))
+
+.PHONY: all clean
+all: lkvm
+
+lkvm: $(B)/lkvm
+	$(Q)cp -f $< $@
+
+$(B)/lkvm: $(B)/kvm-cmd.o $(LIB_OBJ)
+	$(Q)echo "  LD   $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/%.o: %.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  CC   $<"
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# The DSDT: ASL compiled by iasl into an array (AmlCode in dsdt.hex).
+$(B)/x86/dsdt.c: x86/dsdt.asl
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  IASL $<"
+	$(Q)iasl -ve -tc -p $(B)/x86/dsdt $< > $(B)/x86/dsdt.log || { cat $(B)/x86/dsdt.log; exit 1; }
+	$(Q)sed -n '/AmlCode\[\]/,$$p' $(B)/x86/dsdt.hex | \
+		sed '1s/.*/#include "x86\/dsdt.h"\nconst unsigned char dsdt_aml[] = {/' > $@
+	$(Q)echo 'const unsigned long dsdt_aml_len = sizeof(dsdt_aml);' >> $@
+
+$(B)/x86/dsdt.o: $(B)/x86/dsdt.c
+	$(Q)$(CC) $(ALL_CFLAGS) -I. -c -o $@ $<
+
+$(B)/unit/%: $(B)/tests/unit/%.o $(FAKE_OBJ) $(LIB_OBJ)
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  LD   $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/kvmtest/%: $(B)/tests/kvm/%.o $(LIB_OBJ)
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  LD   $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+.PHONY: unit-bins kvm-bins
+unit-bins: $(UNIT)
+kvm-bins: $(KVMTEST)
+
+clean:
+	$(Q)rm -rf build/gcc* build/clang* lkvm
+
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
