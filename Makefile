@@ -92,6 +92,15 @@ $(B)/kvmtest/%: $(B)/tests/kvm/%.o $(B)/lib.a
 unit-bins: $(UNIT)
 kvm-bins: $(KVMTEST)
 
+# All parts run whatever fails, and the last line counts them together: see tests/check.
+.PHONY: check check-unit check-kvm check-testhost lint analyze
+check:
+	$(Q)tests/check unit lint kvm testhost
+check-unit check-kvm check-testhost: check-%:
+	$(Q)tests/check $*
+lint:
+	$(Q)tests/check lint
+
 clean:
 	$(Q)rm -rf build/gcc* build/clang* lkvm
 
