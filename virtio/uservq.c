@@ -77,7 +77,6 @@ static int uservq_start(struct virtio_backend *be, struct virtio_device *dev)
 
 		if (!k->vq->ready)
 			continue;
-		k->src.fd = k->vq->kick;
 		r = loop_add(dev->m->loop, &k->src, EPOLLIN);
 		k->armed = !r;
 	}
@@ -127,9 +126,9 @@ struct virtio_backend *uservq_new(struct virtio_device *dev, u16 first, u16 nr,
 	for (unsigned i = 0; i < nr; i++) {
 		struct kick_src *k = &u->kick[i];
 
-		k->src = (struct loop_src){ .fd = -1, .fn = on_kick, .name = dev->ops->name };
 		k->u = u;
 		k->vq = &dev->vq[first + i];
+		k->src = (struct loop_src){ .fd = k->vq->kick, .fn = on_kick, .name = dev->ops->name };
 	}
 	return &u->be;
 }
