@@ -422,8 +422,10 @@ static int tap_setup(struct tap *tap, const struct tap_config *cfg)
 	snprintf(tap->nif.name, sizeof(tap->nif.name), "%s", cfg->ifname ? cfg->ifname : "");
 	if (cfg->downscript) {
 		tap->downscript = strdup(cfg->downscript);
-		if (!tap->downscript)
+		if (!tap->downscript) {
+			log_err("tap: out of memory");
 			return -ENOMEM;
+		}
 	}
 	tap->sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (tap->sock < 0) {
