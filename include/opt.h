@@ -8,6 +8,7 @@
 
 #include "types.h"
 
+/* A table ends with an entry that has neither letter nor name. */
 struct opt {
 	char letter;       /* 0 = none */
 	const char *name;  /* long spelling */
@@ -28,7 +29,10 @@ int opt_parse(const struct opt *opts, int argc, char **argv, void *ctx,
 /* Prints the table as --help does. */
 void opt_usage(const struct opt *opts, FILE *out);
 
-/* One key of a list. @value is never NULL, but may be empty. 0, or -errno after logging. */
+/*
+ * One key of a list. @value is never NULL, but may be empty, and is gone after the call: copy it to
+ * keep it. 0, or -errno after logging. A table has at most 64 keys and ends with a NULL key.
+ */
 struct opt_key {
 	const char *key;
 	const char *help;
@@ -41,7 +45,7 @@ int opt_keys(const struct opt_key *keys, const char *option, const char *list, v
 /* Numbers: whole string, decimal, within [min, max]. 0, or -EINVAL after logging @option, @key (may be NULL), value. */
 int opt_u64(const char *option, const char *key, const char *value, u64 min, u64 max, u64 *out);
 int opt_bool(const char *option, const char *key, const char *value, bool *out);  /* 0 or 1 */
-int opt_size(const char *option, const char *value, u64 *out); /* bytes; suffix B K M G T P, default M */
+int opt_size(const char *option, const char *value, u64 *out); /* bytes, not 0; suffix B K M G T P, default M */
 int opt_mac(const char *option, const char *key, const char *value, u8 mac[6]); /* unicast, not zero */
 
 #endif
