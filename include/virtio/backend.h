@@ -16,13 +16,14 @@ struct virtio_backend_ops {
 
 	/*
 	 * Clears in @features (128 bits) those bits of which this backend is the arbiter and that it
-	 * cannot do. Leaves all others alone: they are not its business.
+	 * cannot do. Leaves all others alone: they are not its business. NULL = arbiter of none.
 	 */
 	void (*features)(struct virtio_backend *be, u64 features[2]);
 
 	/*
 	 * Takes over its ready queues, from vq->next_avail. The wires are live and the rings are
 	 * mapped. On error it has undone what it did; the device becomes broken. Device lock held.
+	 * After it, the core kicks each ready queue once, for what was made available before.
 	 */
 	int (*start)(struct virtio_backend *be, struct virtio_device *dev);
 

@@ -75,6 +75,7 @@ struct virtio_transport_ops {
 	int (*wire)(struct virtio_transport *tp, struct virtq *vq);   /* doorbell -> kick, call -> interrupt */
 	void (*unwire)(struct virtio_transport *tp, struct virtq *vq); /* also fine when not wired */
 	void (*config_irq)(struct virtio_transport *tp);               /* device config or status changed */
+	void (*reset)(struct virtio_transport *tp);                    /* forget vectors, lower INTx; may be NULL */
 	void (*free)(struct virtio_transport *tp);
 };
 
@@ -118,7 +119,7 @@ static inline bool virtio_has(const struct virtio_device *dev, unsigned bit)
 int virtio_init(struct virtio_device *dev, struct machine *m, const struct virtio_device_ops *ops,
 		unsigned nr_vqs, unsigned vq_size) __must_check;
 
-/* Adds a backend, which the device then owns. Its queue range must not overlap another's. -ENOSPC. */
+/* Adds a backend, which the device owns once it succeeded. -ENOSPC, or -EBUSY when its queue range overlaps another's. */
 int virtio_add_backend(struct virtio_device *dev, struct virtio_backend *be) __must_check;
 
 /* Sets what is offered: @features, less what the arbiters among the backends cannot do, plus VERSION_1. */

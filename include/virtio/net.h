@@ -53,6 +53,12 @@ struct net_params {
 struct virtio_device *net_new(struct machine *m, const struct net_params *params, struct netif *nif,
 			      struct vhost *vh, int *err) __must_check;
 
+/* Frames and their bytes (headers of ours not counted), seen from the guest: tx is what it sent. */
+struct net_stats {
+	u64 rx_frames, rx_bytes, rx_dropped;
+	u64 tx_frames, tx_bytes, tx_dropped;
+};
+
 /*
  * net-user.c: the userspace data path of one queue pair, a uservq backend with the netif as one more loop
  * source. Freed by net_user_free(), after the device's backends.
@@ -61,6 +67,7 @@ struct net_user;
 struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, u16 first_vq) __must_check;
 void net_user_free(struct net_user *nu); /* NULL is fine */
 struct virtio_backend *net_user_backend(struct net_user *nu); /* for virtio_add_backend() */
+const struct net_stats *net_user_stats(const struct net_user *nu);
 
 /* The device's handle_vq for the pair's queues. 0 or -errno, which breaks the device. */
 int net_user_handle(struct net_user *nu, struct virtq *vq);

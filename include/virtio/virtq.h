@@ -77,8 +77,11 @@ struct virtq {
 	int kick, call;
 	struct virtio_backend *be; /* who serves this queue */
 
-	/* counters, written by who serves it in userspace */
-	u64 nr_kicks, nr_signals, nr_chains;
+	/*
+	 * Counters, device lock held: kicks, signals and chains that we served in userspace; and doorbell writes
+	 * that left the guest for us instead of going straight to the kick eventfd.
+	 */
+	u64 nr_kicks, nr_signals, nr_chains, nr_doorbells;
 };
 
 /* A popped chain: the readable buffers first, then the writable ones, as the caller's iovecs. */
