@@ -5,9 +5,8 @@
  *
  * Theory of operation: this file knows the order of the protocol, the wire (struct vhost_ops) how
  * each verb is said. A start runs through three levels: the device's features and memory, then each
- * ring's wiring, then each ring is enabled. A ring's level is kept in a small record, so a failed
- * start and a stop are the same walk back from wherever it got to. Rings that the driver did not
- * make ready are left out. A verb that fails on the way back is reported and passed over: there is
+ * ring's wiring, then each ring is enabled. A failed start and a stop are the same walk back, from
+ * wherever it got to. Rings that the driver did not make ready are left out. A verb that fails on the way back is reported and passed over: there is
  * nothing better to do, and the device must get free of its rings.
  *
  * The worker on the other side can meet a malformed ring at any time. It then signals the ERR
@@ -84,11 +83,12 @@ static void ring_take_back(struct vhost *vh, unsigned i, struct virtq *vq)
 
 /* --- all rings of the range --- */
 
+/* The queue of ring @i, or NULL when the driver did not set it up. */
 static struct virtq *ring_vq(const struct vhost *vh, struct virtio_device *dev, unsigned i)
 {
 	struct virtq *vq = &dev->vq[vh->be.first_vq + i];
 
-	return vq->ready && virtq_mapped(vq) ? vq : NULL;
+	return virtq_mapped(vq) ? vq : NULL;
 }
 
 /* The way back for the rings below @wired, of which those below @enabled were enabled. */
