@@ -55,13 +55,15 @@ $(B)/%.o: %.c Makefile
 	$(Q)echo "  CC   $<"
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# The DSDT: ASL compiled by iasl into an array.
+# The DSDT: ASL compiled by iasl (Debian: acpica-tools), its bytes as an array.
 $(B)/x86/dsdt.c: x86/dsdt.asl
 	$(Q)mkdir -p $(@D)
 	$(Q)echo "  IASL $<"
-	$(Q)iasl -ve -tc -p $(B)/x86/dsdt $< > $(B)/x86/dsdt.log || { cat $(B)/x86/dsdt.log; exit 1; }
-	$(Q)awk 'BEGIN { print "#include \"x86/dsdt.h\"" } /\[\] *=$$/ { on = 1; $$0 = "const unsigned char dsdt_aml[] =" } \
-		/^#endif/ { on = 0 } on' $(B)/x86/dsdt.hex > $@
+	$(Q)iasl -ve -p $(B)/x86/dsdt $< > $(B)/x86/dsdt.log 2>&1 || { cat $(B)/x86/dsdt.log; exit 1; }
+	$(Q)echo '#include "x86/dsdt.h"' > $@
+	$(Q)echo 'const unsigned char dsdt_aml[] = {' >> $@
+	$(Q)od -An -v -tx1 $(B)/x86/dsdt.aml | sed 's/ \(..\)/0x\1,/g' >> $@
+	$(Q)echo '};' >> $@
 	$(Q)echo 'const unsigned long dsdt_aml_len = sizeof(dsdt_aml);' >> $@
 
 $(B)/x86/dsdt.o: $(B)/x86/dsdt.c
