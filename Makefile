@@ -32,12 +32,13 @@ ifneq ($(STATIC),)
 ALL_CFLAGS  += -ffunction-sections -fdata-sections
 ALL_LDFLAGS += -static -Wl,--gc-sections
 endif
+$(B)/tests/%: ALL_CFLAGS += -Itests
 
-# kvm-cmd.c has main(); all else is linked into the unit tests too.
+# kvm-cmd.c has main(); all else is an archive, of which a test links what it uses.
 LIB_SRC  := $(filter-out kvm-cmd.c,$(wildcard *.c virtio/*.c hw/*.c $(ARCH)/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o) $(if $(wildcard x86/dsdt.asl),$(B)/x86/dsdt.o)
 FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fake/*.c))
-UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/t-*.c))
+UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/[ft]-*.c))
 KVMTEST  := $(patsubst tests/kvm/%.c,$(B)/kvmtest/%,$(wildcard tests/kvm/t-*.c))
 
 .PHONY: all clean
@@ -46,7 +47,7 @@ all: lkvm
 lkvm: $(B)/lkvm
 	$(Q)cp -f $< $@
 
-$(B)/lkvm: $(B)/kvm-cmd.o $(LIB_OBJ)
+$(B)/lkvm: $(B)/kvm-cmd.o $(B)/lib.a
 	$(Q)echo "  LD   $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -69,12 +70,22 @@ $(B)/x86/dsdt.c: x86/dsdt.asl
 $(B)/x86/dsdt.o: $(B)/x86/dsdt.c
 	$(Q)$(CC) $(ALL_CFLAGS) -I. -c -o $@ $<
 
-$(B)/unit/%: $(B)/tests/unit/%.o $(FAKE_OBJ) $(LIB_OBJ)
+$(B)/lib.a: $(LIB_OBJ)
+$(B)/fake.a: $(FAKE_OBJ)
+$(B)/%.a:
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+# Tests named f-*.c inject faults: the calls that tests/fake/fault.c lists go through it.
+WRAPS := $(shell sed -n "s/^WRAP.\([a-z0-9_]*\).*/-Wl,--wrap=\1/p" tests/fake/fault.c)
+$(B)/unit/f-%: ALL_LDFLAGS += $(WRAPS)
+$(B)/unit/%: $(B)/tests/unit/%.o $(B)/fake.a $(B)/lib.a
 	$(Q)mkdir -p $(@D)
 	$(Q)echo "  LD   $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(B)/kvmtest/%: $(B)/tests/kvm/%.o $(LIB_OBJ)
+$(B)/kvmtest/%: $(B)/tests/kvm/%.o $(B)/lib.a
 	$(Q)mkdir -p $(@D)
 	$(Q)echo "  LD   $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -93,6 +104,15 @@ build/guest/payload.elf: guest/start.S guest/payload.c guest/payload.ld Makefile
 .PHONY: unit-bins kvm-bins
 unit-bins: $(UNIT)
 kvm-bins: $(KVMTEST) build/guest/payload.elf
+
+# All parts run whatever fails, and the last line counts them together: see tests/check.
+.PHONY: check check-unit check-kvm check-testhost lint analyze
+check:
+	$(Q)tests/check unit lint kvm testhost
+check-unit check-kvm check-testhost: check-%:
+	$(Q)tests/check $*
+lint:
+	$(Q)tests/check lint
 
 clean:
 	$(Q)rm -rf build/gcc* build/clang* lkvm
