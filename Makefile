@@ -102,7 +102,7 @@ build/guest/payload.elf: guest/start.S guest/payload.c guest/payload.ld Makefile
 	$(Q)objcopy -I elf32-i386 -O elf64-x86-64 build/guest/payload.elf32 $@
 
 .PHONY: unit-bins kvm-bins
-unit-bins: $(UNIT)
+unit-bins: $(UNIT) $(B)/lkvm
 kvm-bins: $(KVMTEST) build/guest/payload.elf
 
 # All parts run whatever fails, and the last line counts them together: see tests/check.
