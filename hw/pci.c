@@ -365,8 +365,6 @@ int pci_dev_add(struct pci_root *root, struct pci_dev *dev)
 		break;
 	}
 	pthread_mutex_unlock(&root->lock);
-	if (err)
-		log_err("pci: no room for one more device: %s; use fewer devices", strerror(-err));
 	return err;
 }
 

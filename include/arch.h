@@ -16,8 +16,12 @@ int arch_mem_init(struct guest_mem *mem, u64 bytes) __must_check;
 
 const struct pci_layout *arch_pci_layout(void);
 
-/* Right after KVM_CREATE_VM and the memory slots: interrupt controllers. */
+/*
+ * Right after KVM_CREATE_VM and the memory slots: interrupt controllers, and what all vCPUs share, in vm->arch.
+ * Checks the number of vCPUs. Logs.
+ */
 int arch_vm_init(struct vm *vm) __must_check;
+void arch_vm_free(struct vm *vm);
 
 /* Pins of the interrupt controllers: MSI routes get GSIs from here up. */
 u32 arch_first_msi_gsi(void);

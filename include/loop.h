@@ -5,8 +5,9 @@
  *
  * Theory of operation: loop_add/mod/del may be called from any thread. loop_del() makes sure that
  * no later callback runs for the source: it leaves the set, and the batch being dispatched forgets
- * it. A callback that already runs on the loop thread is the owner's to fence: it takes the
- * owner's lock and looks at the owner's state, so a source's memory lives as long as its owner.
+ * it. From another thread there is one exception: a callback that already runs, or whose event was
+ * fetched this very moment. That is the owner's to fence: the callback takes the owner's lock and
+ * looks at the owner's state, so a source's memory lives as long as its owner.
  * Sources are level-triggered. Rank 1.
  */
 #ifndef LKVM_LOOP_H

@@ -20,12 +20,13 @@ enum stop_why {
 	STOP_NONE,
 	STOP_POWEROFF,     /* the guest powered off */
 	STOP_RESET,        /* the guest asked for a reset */
-	STOP_TRIPLE_FAULT, /* or KVM gave up on a vCPU */
+	STOP_TRIPLE_FAULT, /* or KVM gave up on a vCPU; + detail = its index */
 	STOP_PANIC,        /* the guest's kernel panicked */
-	STOP_TIMEOUT,      /* --timeout */
+	STOP_TIMEOUT,      /* --timeout; + detail = seconds */
 	STOP_SIGNAL,       /* + detail = signal number */
 	STOP_USER,         /* the user asked for the end (Ctrl-a x, lkvm stop) */
 	STOP_ERROR,        /* lkvm could not go on; what happened is already logged */
+	STOP_NR
 };
 
 /* Every device starts with one; the machine ends and frees them in reverse order of creation. */

@@ -13,6 +13,9 @@ struct outcome {
 /* True when this call was the first. Any thread. */
 bool outcome_set(struct outcome *o, enum stop_why why, int detail);
 
+/* True once somebody set a reason. */
+bool outcome_stopping(const struct outcome *o);
+
 /* Exit status of `lkvm run`: 0 power-off or reset, 33 triple fault, 34 panic, 124 timeout, 125 error, 128 + signal. */
 int outcome_status(const struct outcome *o);
 

@@ -2,17 +2,21 @@
 /*
  * A thread for each vCPU, running KVM_RUN and handing exits to the buses. Rank 6.
  *
- * Stopping: vcpu_kick() sets immediate_exit and signals the thread; the signal's handler sets it
- * again for the case that it arrives between the check and KVM_RUN, so no kick is lost.
+ * Stopping: vcpu_kick() sets immediate_exit and then signals the thread. A KVM_RUN that began before
+ * the flag was set is interrupted by the signal, one that begins later sees the flag: no kick is lost.
  */
 #ifndef LKVM_VCPU_H
 #define LKVM_VCPU_H
 
 #include <pthread.h>
+#include <signal.h>
 #include "types.h"
 
 struct vm;
 struct kvm_run;
+
+/* Interrupts KVM_RUN and any system call of a handler. */
+#define VCPU_SIGNAL (SIGRTMIN + 0)
 
 enum exit_cause { EXIT_PIO, EXIT_MMIO, EXIT_INTR, EXIT_OTHER, EXIT_NR };
 

@@ -9,9 +9,10 @@
 #include "boot.h"
 #include "loop.h"
 #include "machine.h"
+#include "outcome.h"
 
-struct outcome;
 struct kvm_hv;
+struct arch_vm;
 
 struct vm_config {
 	const char *name;
@@ -31,7 +32,8 @@ struct vm {
 	unsigned nr_vcpus;
 	struct console *console;
 	struct boot_start start;
-	struct outcome *outcome;
+	struct arch_vm *arch;
+	struct outcome outcome;
 };
 
 /*

@@ -2,7 +2,8 @@
 /*
  * The virtio core (virtio 1.3 sections 2 and 3).
  *
- * Theory of operation: see virtio/device.h for the three parties. The status machine has these states:
+ * Theory of operation: see virtio/device.h for the three parties. The status machine has these
+ * states:
  *
  *	status              driver may                         device
  *	0, 1, 3             read features, write its own       stopped
@@ -15,10 +16,10 @@
  * DRIVER_OK without FEATURES_OK, and FEATURES_OK on features that we did not offer or without
  * VERSION_1, are refused: the bit reads back 0.
  *
- * Start goes map, wire, backends; whatever of it fails, virtio_broken() undoes with virtio_stop(), which
- * accepts a half-started device: a backend knows whether it started, unwire and unmap are idempotent.
- * After a backend started, each of its queues is kicked once: buffers that the driver made
- * available before there was somebody to listen get served.
+ * Start goes map, wire, backends; whatever of it fails, virtio_broken() undoes with virtio_stop(),
+ * which accepts a half-started device: a backend knows whether it started, unwire and unmap are
+ * idempotent. After a backend started, each of its queues is kicked once: buffers that the driver
+ * made available before there was somebody to listen get served.
  */
 #include <stdatomic.h>
 #include <sys/eventfd.h>
@@ -118,8 +119,8 @@ static void device_free(struct device *device)
 
 static void stat_queue(const struct virtq *vq, FILE *out)
 {
-	fprintf(out, "%s{\"index\":%u,\"size\":%u,\"ready\":%s,", vq->index ? "," : "", vq->index, vq->num,
-		vq->ready ? "true" : "false");
+	fprintf(out, "%s{\"index\":%u,\"size\":%u,\"ready\":%s,", vq->index ? "," : "", vq->index,
+		vq->num, vq->ready ? "true" : "false");
 	fprintf(out, "\"backend\":\"%s\",\"running\":%s,", vq->be ? vq->be->ops->name : "none",
 		vq->be && vq->be->started ? "true" : "false");
 	fprintf(out, "\"doorbell_exits\":%llu,\"kicks\":%llu,\"signals\":%llu,\"chains\":%llu}",
@@ -132,11 +133,12 @@ static void device_stat(struct device *device, FILE *out)
 	struct virtio_device *dev = container_of(device, struct virtio_device, device);
 
 	pthread_mutex_lock(&dev->lock);
-	fprintf(out, "{\"type\":\"%s\",\"transport\":\"%s\",\"status\":%u,\"features\":\"0x%016llx%016llx\",",
-		dev->ops->name, dev->tp ? dev->tp->ops->name : "none", dev->status,
-		(unsigned long long)dev->acked[1], (unsigned long long)dev->acked[0]);
-	fprintf(out, "\"resets\":%llu,\"broken\":%llu,\"queues\":[", (unsigned long long)dev->nr_resets,
-		(unsigned long long)dev->nr_broken);
+	fprintf(out, "{\"type\":\"%s\",\"transport\":\"%s\",\"status\":%u,", dev->ops->name,
+		dev->tp ? dev->tp->ops->name : "none", dev->status);
+	fprintf(out, "\"features\":\"0x%016llx%016llx\",", (unsigned long long)dev->acked[1],
+		(unsigned long long)dev->acked[0]);
+	fprintf(out, "\"resets\":%llu,\"broken\":%llu,\"queues\":[",
+		(unsigned long long)dev->nr_resets, (unsigned long long)dev->nr_broken);
 	for (unsigned i = 0; i < dev->nr_vqs; i++)
 		stat_queue(&dev->vq[i], out);
 	fprintf(out, "]}");
@@ -200,7 +202,8 @@ static int map_queues(struct virtio_device *dev)
 	bool indirect = virtio_has(dev, VIRTIO_B_INDIRECT_DESC);
 
 	for (unsigned i = 0; i < dev->nr_vqs; i++) {
-		int r = dev->vq[i].ready ? virtq_map(&dev->vq[i], &dev->m->mem, event_idx, indirect) : 0;
+		struct virtq *vq = &dev->vq[i];
+		int r = vq->ready ? virtq_map(vq, &dev->m->mem, event_idx, indirect) : 0;
 
 		if (r)
 			return r;
@@ -313,7 +316,10 @@ void virtio_set_acked(struct virtio_device *dev, u32 sel, u32 value)
 	*word = (*word & ~((u64)UINT32_MAX << shift)) | (u64)value << shift;
 }
 
-/* virtio 1.3 2.2.2 and 6.2: what was accepted must have been offered, and the modern interface be among it. */
+/*
+ * virtio 1.3 2.2.2 and 6.2: what was accepted must have been offered, and the modern interface be
+ * among it.
+ */
 static bool features_ok(const struct virtio_device *dev)
 {
 	return virtio_has(dev, VIRTIO_B_VERSION_1) && !(dev->acked[0] & ~dev->offered[0]) &&

@@ -2,9 +2,10 @@
 /*
  * The modern PCI transport (virtio 1.3 4.1).
  *
- * Theory of operation: BAR 0 holds the four register pages, BAR 1 the MSI-X table, BAR 2, where there
- * are I/O ports, a second set of doorbells. A port write leaves the guest without its instruction being decoded,
- * which is cheaper on x86; so the I/O doorbells come first in the order of preference (4.1.4).
+ * Theory of operation: BAR 0 holds the four register pages, BAR 1 the MSI-X table, BAR 2, where
+ * there are I/O ports, a second set of doorbells. A port write leaves the guest without its
+ * instruction being decoded, which is cheaper on x86; so the I/O doorbells come first in the order
+ * of preference (4.1.4).
  *
  *	BAR 0	0x0000	common configuration
  *		0x1000	ISR status
@@ -13,19 +14,12 @@
  *	BAR 1		MSI-X table and pending bits
  *	BAR 2		doorbells, again 4 bytes for each queue
  *
- * Doorbell -> kick: each address of a ready queue is an ioeventfd on vq->kick, any width, any value.
- * BARs move
- * while the device runs: the doorbells of a BAR leave with it and come back where it lands; backends
- * are not told. A write that reaches us all the same, as in the moment of a move, signals the same eventfd.
+ * A doorbell write that reaches us all the same, as in the moment in which a BAR moves, signals the
+ * eventfd that the ioeventfd would have. Any width and alignment of register access is taken: a
+ * read is a copy out of a snapshot of all registers, a write lays its bytes over what the registers
+ * said.
  *
- * Call -> interrupt: with MSI-X enabled vq->call is bound to the queue's vector and we never see it. With
- * INTx it is a source of our loop, which sets the ISR bit and raises the line. Enabling MSI-X moves
- * the wires of running queues; a signal that is pending in an eventfd moves with it.
- *
- * Locks: the device lock guards the registers and wires. irq_lock, below it, guards the ISR status together with
- * the INTx line, so that a read of the ISR waits for no burst of packets and never leaves the
- * line up without a bit. bar_moved and the config space hooks run under the PCI root's lock, which is above both;
- * so bar[] below is our own copy of where the BARs are, read under the device lock.
+ * Wires and locks: virtio/pci-wire.c, virtio/pci.h.
  */
 #include <linux/pci_regs.h>
 #include <linux/virtio_ids.h>
@@ -33,23 +27,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "hw/msix.h"
-#include "hw/pci.h"
 #include "log.h"
-#include "loop.h"
-#include "virtio/device.h"
+#include "virtio/pci.h"
 
 #define VIRTIO_VENDOR    0x1af4
 #define VIRTIO_ID_BASE   0x1040
 #define VIRTIO_REVISION  1
-#define PAGE             0x1000
-#define BAR_SIZE         0x4000
-#define NOTIFY_STRIDE    4
-#define NOTIFY_IO_SIZE   256 /* the most that PCI allows for ports; 64 queues */
-
-enum { BAR_REGS, BAR_MSIX, BAR_NOTIFY_IO };
-enum { PAGE_COMMON, PAGE_ISR, PAGE_DEVICE, PAGE_NOTIFY };
-enum { BELL_MEM, BELL_IO, NR_BELLS };
+#define PAGE             VIRTIO_PCI_PAGE
+#define NOTIFY_IO_SIZE   256 /* the most that PCI allows for ports */
+_Static_assert(VIRTIO_MAX_VQS * VIRTIO_PCI_NOTIFY_STRIDE <= NOTIFY_IO_SIZE, "one for each queue");
 
 /* virtio 1.3 4.1.4: cfg_type */
 enum { CAP_COMMON = 1, CAP_NOTIFY, CAP_ISR, CAP_DEVICE, CAP_PCI_CFG };
@@ -72,210 +58,6 @@ struct common_cfg {
 	u64 queue_desc, queue_driver, queue_device;
 };
 _Static_assert(sizeof(struct common_cfg) == 56, "as in the specification");
-
-struct pci_queue {
-	struct virtio_pci *p;
-	struct virtq *vq;
-	u16 vector;
-	bool wired;
-	struct {
-		struct doorbell db;
-		bool live;
-	} bell[NR_BELLS];
-	struct loop_src call; /* INTx only */
-	bool intx;            /* irq_lock: call is in the loop and ours to raise the line for */
-};
-
-struct virtio_pci {
-	struct virtio_transport tp;
-	struct pci_dev pci;
-	struct msix msix;
-	unsigned window; /* offset of the PCI_CFG capability in config space */
-
-	struct {
-		u64 addr;
-		bool mapped;
-	} bar[PCI_NR_BARS]; /* device lock */
-	struct pci_queue q[VIRTIO_MAX_VQS];
-	u32 device_feature_select, driver_feature_select;
-	u16 queue_select, config_vector;
-	int config_call; /* eventfd: the source of config interrupts with MSI-X */
-
-	pthread_mutex_t irq_lock;
-	bool msix_on; /* written under both locks */
-};
-
-static struct virtio_pci *to_pci(struct virtio_transport *tp)
-{
-	return container_of(tp, struct virtio_pci, tp);
-}
-
-/* --- call side --- */
-
-/* irq_lock held: the line is up while a bit is unread, but for MSI-X. */
-static void intx_update(struct virtio_pci *p)
-{
-	pci_intx(&p->pci, !p->msix_on && atomic_load(&p->tp.dev->isr));
-}
-
-static void intx_raise(struct virtio_pci *p, u8 bit)
-{
-	atomic_fetch_or(&p->tp.dev->isr, bit);
-	intx_update(p);
-}
-
-/* The counter is taken only while the source is ours: else the signal belongs to the irqfd. */
-static void on_call(struct loop_src *src, u32 events)
-{
-	struct pci_queue *q = container_of(src, struct pci_queue, call);
-	u64 count;
-
-	(void)events;
-	pthread_mutex_lock(&q->p->irq_lock);
-	if (q->intx && read(src->fd, &count, sizeof(count)) == sizeof(count))
-		intx_raise(q->p, VIRTIO_ISR_QUEUE);
-	pthread_mutex_unlock(&q->p->irq_lock);
-}
-
-static void set_intx(struct pci_queue *q, bool on)
-{
-	pthread_mutex_lock(&q->p->irq_lock);
-	q->intx = on;
-	pthread_mutex_unlock(&q->p->irq_lock);
-}
-
-static int wire_call(struct pci_queue *q)
-{
-	struct virtio_pci *p = q->p;
-	int r;
-
-	if (p->msix_on)
-		return msix_bind(&p->msix, q->vq->index, q->vector, q->vq->call);
-	set_intx(q, true);
-	r = loop_add(p->tp.dev->m->loop, &q->call, EPOLLIN);
-	if (r)
-		set_intx(q, false);
-	return r;
-}
-
-static void unwire_call(struct pci_queue *q)
-{
-	struct virtio_pci *p = q->p;
-
-	msix_unbind(&p->msix, q->vq->index);
-	if (!q->intx)
-		return;
-	loop_del(p->tp.dev->m->loop, &q->call);
-	set_intx(q, false);
-}
-
-/* --- kick side --- */
-
-static int wire_bell(struct pci_queue *q, unsigned b)
-{
-	struct virtio_pci *p = q->p;
-	unsigned bar = b == BELL_IO ? BAR_NOTIFY_IO : BAR_REGS;
-	u64 off = q->vq->index * NOTIFY_STRIDE + (b == BELL_IO ? 0 : PAGE_NOTIFY * PAGE);
-	struct hv *hv = p->tp.dev->m->hv;
-	int r;
-
-	if (!p->bar[bar].mapped || q->bell[b].live)
-		return 0;
-	q->bell[b].db = (struct doorbell){ .addr = p->bar[bar].addr + off, .pio = b == BELL_IO };
-	r = hv->ops->ioeventfd(hv, &q->bell[b].db, q->vq->kick, true);
-	q->bell[b].live = !r;
-	return r;
-}
-
-static void unwire_bell(struct pci_queue *q, unsigned b)
-{
-	struct hv *hv = q->p->tp.dev->m->hv;
-
-	if (q->bell[b].live)
-		hv->ops->ioeventfd(hv, &q->bell[b].db, q->vq->kick, false);
-	q->bell[b].live = false;
-}
-
-/* --- the core's hooks --- */
-
-static void pci_unwire(struct virtio_transport *tp, struct virtq *vq)
-{
-	struct pci_queue *q = &to_pci(tp)->q[vq->index];
-
-	if (!q->wired)
-		return;
-	for (unsigned b = 0; b < NR_BELLS; b++)
-		unwire_bell(q, b);
-	unwire_call(q);
-	q->wired = false;
-}
-
-static int pci_wire(struct virtio_transport *tp, struct virtq *vq)
-{
-	struct pci_queue *q = &to_pci(tp)->q[vq->index];
-	int r = wire_call(q);
-
-	q->wired = true;
-	for (unsigned b = 0; b < NR_BELLS && !r; b++)
-		r = wire_bell(q, b);
-	if (r)
-		pci_unwire(tp, vq);
-	return r;
-}
-
-/* virtio 1.3 4.1.5.4: the ISR bit is set in any case, the interrupt is one or the other. */
-static void pci_config_irq(struct virtio_transport *tp)
-{
-	struct virtio_pci *p = to_pci(tp);
-	u64 one = 1;
-
-	pthread_mutex_lock(&p->irq_lock);
-	intx_raise(p, VIRTIO_ISR_CONFIG);
-	pthread_mutex_unlock(&p->irq_lock);
-	if (p->msix_on && write(p->config_call, &one, sizeof(one)) < 0)
-		log_debug("virtio-pci: config interrupt: %s", strerror(errno));
-}
-
-static void pci_reset(struct virtio_transport *tp)
-{
-	struct virtio_pci *p = to_pci(tp);
-	u64 count;
-
-	msix_unbind(&p->msix, tp->dev->nr_vqs);
-	if (read(p->config_call, &count, sizeof(count)) < 0)
-		count = 0; /* none was pending */
-	p->config_vector = MSIX_NO_VECTOR;
-	for (unsigned i = 0; i < tp->dev->nr_vqs; i++)
-		p->q[i].vector = MSIX_NO_VECTOR;
-	p->device_feature_select = p->driver_feature_select = 0;
-	p->queue_select = 0;
-	pthread_mutex_lock(&p->irq_lock);
-	atomic_store(&tp->dev->isr, 0);
-	intx_update(p);
-	pthread_mutex_unlock(&p->irq_lock);
-}
-
-static void pci_free(struct virtio_transport *tp)
-{
-	struct virtio_pci *p = to_pci(tp);
-
-	pci_dev_del(&p->pci);
-	msix_free(&p->msix);
-	pthread_mutex_destroy(&p->irq_lock);
-	if (p->config_call >= 0)
-		close(p->config_call);
-	tp->dev->tp = NULL;
-	free(p);
-}
-
-static const struct virtio_transport_ops pci_ops = {
-	.name = "pci",
-	.wire = pci_wire,
-	.unwire = pci_unwire,
-	.config_irq = pci_config_irq,
-	.reset = pci_reset,
-	.free = pci_free,
-};
 
 /* --- common configuration, virtio 1.3 4.1.4.3; device lock held --- */
 
@@ -314,41 +96,22 @@ static void common_snapshot(struct virtio_pci *p, struct common_cfg *c)
 	c->queue_device = q->vq->used_gpa;
 }
 
-/* A vector that is not there, or cannot be had, reads back as none (4.1.5.1.2). */
-static u16 valid_vector(const struct virtio_pci *p, u64 vector)
-{
-	return vector < p->msix.nr_vectors ? (u16)vector : MSIX_NO_VECTOR;
-}
-
-static void set_config_vector(struct virtio_pci *p, u16 vector)
-{
-	p->config_vector = vector;
-	if (msix_bind(&p->msix, p->tp.dev->nr_vqs, vector, p->config_call))
-		p->config_vector = MSIX_NO_VECTOR;
-}
-
-static void set_queue_vector(struct pci_queue *q, u16 vector)
-{
-	q->vector = vector;
-	if (!q->wired || !q->p->msix_on)
-		return;
-	if (msix_bind(&q->p->msix, q->vq->index, vector, q->vq->call))
-		q->vector = MSIX_NO_VECTOR;
-}
-
 /* A size that is no power of two, or too large, is ignored: the register keeps what it said. */
 static bool valid_size(const struct virtq *vq, u64 size)
 {
 	return size && !(size & (size - 1)) && size <= vq->num_max;
 }
 
-/* Where the rings are is the driver's to say until it enables the queue; 0 does not disable it (4.1.4.3.2). */
+/*
+ * Where the rings are is the driver's to say until it enables the queue; 0 does not disable it
+ * (4.1.4.3.2).
+ */
 static void write_queue(struct pci_queue *q, unsigned reg, u64 v)
 {
 	struct virtq *vq = q->vq;
 
 	if (reg == offsetof(struct common_cfg, queue_msix_vector)) {
-		set_queue_vector(q, valid_vector(q->p, v));
+		virtio_pci_set_queue_vector(q, v);
 		return;
 	}
 	if (vq->ready || q->p->tp.dev->started)
@@ -391,7 +154,7 @@ static void write_reg(struct virtio_pci *p, unsigned reg, u64 v)
 		virtio_set_acked(dev, p->driver_feature_select, (u32)v);
 		break;
 	case offsetof(struct common_cfg, config_msix_vector):
-		set_config_vector(p, valid_vector(p, v));
+		virtio_pci_set_config_vector(p, v);
 		break;
 	case offsetof(struct common_cfg, device_status):
 		virtio_set_status(dev, (u8)v);
@@ -427,7 +190,9 @@ static void common_read(struct virtio_pci *p, u64 off, u8 *data, unsigned len)
 		memcpy(data, (const u8 *)&c + off, MIN((u64)len, sizeof(c) - off));
 }
 
-/* Each register that the write touches gets its present value with the written bytes laid over it. */
+/*
+ * Each register that the write touches gets its present value with the written bytes laid over it.
+ */
 static void common_write(struct virtio_pci *p, u64 off, const u8 *data, unsigned len)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(common_regs); i++) {
@@ -449,25 +214,16 @@ static void common_write(struct virtio_pci *p, u64 off, const u8 *data, unsigned
 
 /* --- the BARs --- */
 
-/* Reading clears and lowers the line; virtio 1.3 4.1.4.5.1. Only irq_lock is taken. */
-static u8 isr_read(struct virtio_pci *p)
-{
-	u8 isr;
-
-	pthread_mutex_lock(&p->irq_lock);
-	isr = atomic_exchange(&p->tp.dev->isr, 0);
-	intx_update(p);
-	pthread_mutex_unlock(&p->irq_lock);
-	return isr;
-}
-
-/* A doorbell write that no ioeventfd caught. The queue is named by the address, the value says nothing. */
+/*
+ * A doorbell write that no ioeventfd caught. The queue is named by the address, the value says
+ * nothing.
+ */
 static void doorbell_write(struct virtio_pci *p, u64 off)
 {
 	struct virtio_device *dev = p->tp.dev;
-	u64 i = off / NOTIFY_STRIDE, one = 1;
+	u64 i = off / VIRTIO_PCI_NOTIFY_STRIDE, one = 1;
 
-	if (off % NOTIFY_STRIDE || i >= dev->nr_vqs)
+	if (off % VIRTIO_PCI_NOTIFY_STRIDE || i >= dev->nr_vqs)
 		return;
 	dev->vq[i].nr_doorbells++;
 	if (dev->started && dev->vq[i].ready && write(dev->vq[i].kick, &one, sizeof(one)) < 0)
@@ -481,7 +237,7 @@ static void regs_read(void *opaque, u64 off, void *data, unsigned len)
 	memset(data, 0, len);
 	if (off / PAGE == PAGE_ISR) {
 		if (off % PAGE == 0)
-			*(u8 *)data = isr_read(p);
+			*(u8 *)data = virtio_pci_isr_read(p);
 		return;
 	}
 	pthread_mutex_lock(&p->tp.dev->lock);
@@ -530,52 +286,9 @@ static const struct bus_ops notify_io_ops = { .read = notify_io_read, .write = n
 
 /* --- config space hooks; the PCI root's lock is held --- */
 
-static void bar_moved(struct pci_dev *pci, unsigned bar, bool mapped)
-{
-	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
-	struct virtio_device *dev = p->tp.dev;
-	unsigned b = bar == BAR_NOTIFY_IO ? BELL_IO : BELL_MEM;
-	int r = 0;
-
-	if (bar == BAR_MSIX)
-		return;
-	pthread_mutex_lock(&dev->lock);
-	p->bar[bar].addr = pci->bar[bar].addr;
-	p->bar[bar].mapped = mapped;
-	for (unsigned i = 0; i < dev->nr_vqs; i++) {
-		if (!p->q[i].wired)
-			continue;
-		unwire_bell(&p->q[i], b);
-		r = r ? r : wire_bell(&p->q[i], b);
-	}
-	if (r)
-		virtio_broken(dev, "cannot move a doorbell");
-	pthread_mutex_unlock(&dev->lock);
-}
-
-/* MSI-X was switched on or off: running queues' calls go the other way now. */
-static void msix_switched(struct virtio_pci *p)
-{
-	struct virtio_device *dev = p->tp.dev;
-	int r = 0;
-
-	for (unsigned i = 0; i < dev->nr_vqs; i++)
-		if (p->q[i].wired)
-			unwire_call(&p->q[i]);
-	pthread_mutex_lock(&p->irq_lock);
-	p->msix_on = !p->msix_on;
-	intx_update(p);
-	pthread_mutex_unlock(&p->irq_lock);
-	for (unsigned i = 0; i < dev->nr_vqs && !r; i++)
-		if (p->q[i].wired)
-			r = wire_call(&p->q[i]);
-	if (r)
-		virtio_broken(dev, "cannot move an interrupt to or from MSI-X");
-}
-
 /*
- * virtio 1.3 4.1.4.9: the capability is a window on the BARs for who cannot map them. An access to its data
- * field is one to offset @offset of BAR @bar, @length bytes (1, 2 or 4) wide.
+ * virtio 1.3 4.1.4.9: the capability is a window on the BARs for who cannot map them. An access to
+ * its data field is one to offset @offset of BAR @bar, @length bytes (1, 2 or 4) wide.
  */
 static void window_access(struct virtio_pci *p, bool is_write)
 {
@@ -623,7 +336,7 @@ static void cfg_write(struct pci_dev *pci, unsigned off, unsigned len)
 	if (!msix_cfg_write(&p->msix, off, len))
 		return;
 	pthread_mutex_lock(&p->tp.dev->lock);
-	msix_switched(p);
+	virtio_pci_msix_switched(p);
 	pthread_mutex_unlock(&p->tp.dev->lock);
 }
 
@@ -654,7 +367,7 @@ static unsigned add_cap(struct virtio_pci *p, u8 type, u8 bar, u32 offset, u32 l
 		.bar = bar,
 		.offset = offset,
 		.length = length,
-		.multiplier = type == CAP_NOTIFY ? NOTIFY_STRIDE : 0,
+		.multiplier = type == CAP_NOTIFY ? VIRTIO_PCI_NOTIFY_STRIDE : 0,
 	};
 
 	return pci_dev_cap(&p->pci, PCI_CAP_ID_VNDR, &cap, cap.len);
@@ -672,14 +385,14 @@ static void add_window(struct virtio_pci *p)
 static int build(struct virtio_pci *p)
 {
 	struct virtio_device *dev = p->tp.dev;
-	u32 doorbells = dev->nr_vqs * NOTIFY_STRIDE;
+	u32 doorbells = dev->nr_vqs * VIRTIO_PCI_NOTIFY_STRIDE;
 	u16 id = VIRTIO_ID_BASE + dev->ops->id;
 
 	pci_dev_init(&p->pci, VIRTIO_VENDOR, id, id, class_of(dev->ops->id), VIRTIO_REVISION);
-	p->pci.bar_moved = bar_moved;
+	p->pci.bar_moved = virtio_pci_bar_moved;
 	p->pci.cfg_read = cfg_read;
 	p->pci.cfg_write = cfg_write;
-	pci_dev_bar(&p->pci, BAR_REGS, BAR_SIZE, false, &regs_ops, p);
+	pci_dev_bar(&p->pci, BAR_REGS, NR_PAGES * PAGE, false, &regs_ops, p);
 	add_cap(p, CAP_COMMON, BAR_REGS, PAGE_COMMON * PAGE, sizeof(struct common_cfg));
 	if (pci_has_io(dev->m->pci)) {
 		pci_dev_bar(&p->pci, BAR_NOTIFY_IO, NOTIFY_IO_SIZE, true, &notify_io_ops, p);
@@ -701,20 +414,14 @@ int virtio_pci_attach(struct virtio_device *dev)
 
 	if (!p)
 		return -ENOMEM;
-	p->tp = (struct virtio_transport){ .ops = &pci_ops, .dev = dev };
-	pthread_mutex_init(&p->irq_lock, NULL);
-	p->config_vector = MSIX_NO_VECTOR;
-	for (unsigned i = 0; i < dev->nr_vqs; i++) {
-		p->q[i] = (struct pci_queue){ .p = p, .vq = &dev->vq[i], .vector = MSIX_NO_VECTOR };
-		p->q[i].call = (struct loop_src){ .fd = dev->vq[i].call, .fn = on_call,
-						  .name = dev->ops->name };
-	}
+	p->tp = (struct virtio_transport){ .ops = &virtio_pci_ops, .dev = dev };
+	virtio_pci_wires_init(p);
 	p->config_call = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = p->config_call < 0 ? -errno : build(p);
 	if (!r)
 		r = pci_dev_add(dev->m->pci, &p->pci);
 	if (r)
-		pci_free(&p->tp);
+		virtio_pci_ops.free(&p->tp);
 	else
 		dev->tp = &p->tp;
 	return r;

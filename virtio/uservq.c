@@ -6,8 +6,8 @@
  * the counter, then the device lock, then looks whether the backend still runs: a callback that
  * waited for the lock while another thread stopped the device finds it stopped and leaves. If the
  * device was stopped and started again meanwhile, the callback serves the new start's ring, which
- * is harmless. An error of handle_vq breaks the device, which stops this backend from inside its own callback.
- * Sources live as long as the backend, which lives as long as the device.
+ * is harmless. An error of handle_vq breaks the device, which stops this backend from inside its
+ * own callback. Sources live as long as the backend, which lives as long as the device.
  */
 #include <unistd.h>
 
@@ -128,7 +128,9 @@ struct virtio_backend *uservq_new(struct virtio_device *dev, u16 first, u16 nr,
 
 		k->u = u;
 		k->vq = &dev->vq[first + i];
-		k->src = (struct loop_src){ .fd = k->vq->kick, .fn = on_kick, .name = dev->ops->name };
+		k->src.fd = k->vq->kick;
+		k->src.fn = on_kick;
+		k->src.name = dev->ops->name;
 	}
 	return &u->be;
 }

@@ -7,17 +7,17 @@
  * flips a length between two values gets one of the two, never a mixture of check and use. The
  * shared fields that need an order between them:
  *
- *	avail->idx	acquire: the ring entries and descriptors that it announces are read after it
- *	used->idx	release: the used elements (and the buffers) are written before it
- *	full fence	between a store that the driver looks at before it sleeps and our next look at
- *			what it stored before that: used->idx / used_event in virtq_publish(),
- *			avail_event / avail->idx in virtq_kicks_on(). Release and acquire do not order a
- *			store before a later load, not even on x86.
+ *	avail->idx  acquire: the entries and descriptors that it announces are read after it
+ *	used->idx   release: the used elements (and the buffers) are written before it
+ *	full fence  between a store that the driver looks at before it sleeps and our next look at
+ *	            what it stored before that: used->idx / used_event in virtq_publish(),
+ *	            avail_event / avail->idx in virtq_kicks_on(). Release and acquire do not order a
+ *	            store before a later load, not even on x86.
  *
- * virtq_pop() walks one chain: first in the ring's own table, then, when a descriptor says so, in one
- * indirect table, which ends the chain. A walk takes at most as many steps as its table has
- * entries, so loops end. What a chain is refused for is listed at check_desc() and enter_indirect().
- * Nothing here takes a lock: the device's is held, or the caller is the only one.
+ * virtq_pop() walks one chain: first in the ring's own table, then, when a descriptor says so, in
+ * one indirect table, which ends the chain. A walk takes at most as many steps as its table has
+ * entries, so loops end. What a chain is refused for is listed at take_buffer() and
+ * enter_indirect(). Nothing here takes a lock: the device's is held, or the caller is the only one.
  */
 #include <unistd.h>
 
@@ -62,7 +62,9 @@ static u16 *avail_event(const struct virtq *vq)
 
 int virtq_map(struct virtq *vq, const struct guest_mem *mem, bool event_idx, bool indirect)
 {
-	u64 n = vq->num, extra = event_idx ? sizeof(u16) : 0;
+	u64 n = vq->num, event = event_idx ? sizeof(u16) : 0;
+	u64 avail_len = sizeof(struct vring_avail) + n * sizeof(u16) + event;
+	u64 used_len = sizeof(struct vring_used) + n * sizeof(struct vring_used_elem) + event;
 
 	virtq_unmap(vq);
 	if (!n || (n & (n - 1)) || n > vq->num_max)
@@ -71,9 +73,8 @@ int virtq_map(struct virtq *vq, const struct guest_mem *mem, bool event_idx, boo
 	    !IS_ALIGNED(vq->used_gpa, 4))
 		return -EINVAL;
 	vq->desc = mem_ptr(mem, vq->desc_gpa, n * sizeof(struct vring_desc));
-	vq->avail = mem_ptr(mem, vq->avail_gpa, sizeof(struct vring_avail) + n * sizeof(u16) + extra);
-	vq->used = mem_ptr(mem, vq->used_gpa,
-			   sizeof(struct vring_used) + n * sizeof(struct vring_used_elem) + extra);
+	vq->avail = mem_ptr(mem, vq->avail_gpa, avail_len);
+	vq->used = mem_ptr(mem, vq->used_gpa, used_len);
 	if (!vq->desc || !vq->avail || !vq->used) {
 		virtq_unmap(vq);
 		return -EFAULT;
@@ -117,7 +118,10 @@ void virtq_resume(struct virtq *vq)
 	vq->signalled_valid = false;
 }
 
-/* A private copy of the aligned descriptor at @p. Two loads: the fields of one half belong together. */
+/*
+ * A private copy of the aligned descriptor at @p. Two loads: the fields of one half belong
+ * together.
+ */
 static struct vring_desc load_desc(const void *p)
 {
 	const u64 *half = p;
@@ -128,8 +132,8 @@ static struct vring_desc load_desc(const void *p)
 }
 
 /*
- * A private copy of entry @i of an indirect table, which may have any alignment (virtio 1.3 2.7.5.3) and may
- * cross from one memory region into the next. -EPROTO when it is not in memory.
+ * A private copy of entry @i of an indirect table, which may have any alignment (virtio 1.3
+ * 2.7.5.3) and may cross from one memory region into the next. -EPROTO when it is not in memory.
  */
 static int load_indirect(const struct walk *w, u32 i, struct vring_desc *desc)
 {
@@ -148,7 +152,9 @@ static int load_indirect(const struct walk *w, u32 i, struct vring_desc *desc)
 			return -EPROTO;
 		memcpy(to + done, p, got);
 	}
-	/* From here on the compiler cannot replace a use of the copy by a second look at the table. */
+	/*
+	 * From here on the compiler cannot replace a use of the copy by a second look at the table.
+	 */
 	__asm__ volatile("" : "+m"(*desc) : : "memory");
 	return 0;
 }
@@ -190,9 +196,9 @@ static int add_buffer(struct walk *w, u64 gpa, u64 len, unsigned *nr)
 }
 
 /*
- * Takes one buffer descriptor into the chain. Writable ones come last (virtio 1.3 2.7.4.2), all together have at
- * most 4 GiB (2.7.5.2). A zero-length one is empty wherever it points, as for Linux's vhost: the
- * specification does not forbid it in a split ring.
+ * Takes one buffer descriptor into the chain. Writable ones come last (virtio 1.3 2.7.4.2), all
+ * together have at most 4 GiB (2.7.5.2). A zero-length one is empty wherever it points, as for
+ * Linux's vhost: the specification does not forbid it in a split ring.
  */
 static int take_buffer(struct walk *w, const struct vring_desc *d, bool *writable)
 {
@@ -215,8 +221,9 @@ static int take_buffer(struct walk *w, const struct vring_desc *d, bool *writabl
 }
 
 /*
- * Goes on in the indirect table that @d names, virtio 1.3 2.7.5.3: refused unless negotiated, inside another one,
- * with NEXT, or with a length that is no whole, positive number of entries. WRITE means nothing.
+ * Goes on in the indirect table that @d names, virtio 1.3 2.7.5.3: refused unless negotiated,
+ * inside another one, with NEXT, or with a length that is no whole, positive number of entries.
+ * WRITE means nothing.
  */
 static int enter_indirect(struct walk *w, const struct vring_desc *d)
 {
@@ -296,7 +303,10 @@ void virtq_push(struct virtq *vq, u16 head, u32 written)
 	ring_store(&e->len, written);
 }
 
-/* virtio 1.3 2.7.7 and 2.7.10: did the used index, now @next, pass what the driver asked to be told about? */
+/*
+ * virtio 1.3 2.7.7 and 2.7.10: did the used index, now @next, pass what the driver asked to be told
+ * about?
+ */
 static bool driver_wants_signal(struct virtq *vq, u16 old, u16 next)
 {
 	bool valid = vq->signalled_valid;
@@ -321,7 +331,10 @@ void virtq_publish(struct virtq *vq)
 		virtq_signal(vq);
 }
 
-/* With EVENT_IDX there is nothing to do: the driver kicks once past avail_event, which we leave behind. */
+/*
+ * With EVENT_IDX there is nothing to do: the driver kicks once past avail_event, which we leave
+ * behind.
+ */
 void virtq_kicks_off(struct virtq *vq)
 {
 	if (!vq->event_idx)

@@ -15,8 +15,8 @@ struct virtio_backend_ops {
 	const char *name; /* "userspace", "vhost-kernel" */
 
 	/*
-	 * Clears in @features (128 bits) those bits of which this backend is the arbiter and that it
-	 * cannot do. Leaves all others alone: they are not its business. NULL = arbiter of none.
+	 * Clears in @features (128 bits) those bits of which this backend is the arbiter and that
+	 * it cannot do. Leaves all others alone: they are not its business. NULL = arbiter of none.
 	 */
 	void (*features)(struct virtio_backend *be, u64 features[2]);
 
@@ -49,8 +49,8 @@ struct uservq_hooks {
 };
 
 /*
- * uservq.c: serves queues [first, first + nr) of @dev in the machine's loop: a kick calls the device's
- * handle_vq with the device lock held. @hooks may be NULL. NULL when out of memory.
+ * uservq.c: serves queues [first, first + nr) of @dev in the machine's loop: a kick calls the
+ * device's handle_vq with the device lock held. @hooks may be NULL. NULL when out of memory.
  */
 struct virtio_backend *uservq_new(struct virtio_device *dev, u16 first, u16 nr,
 				  const struct uservq_hooks *hooks, void *ctx) __must_check;

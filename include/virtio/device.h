@@ -14,9 +14,9 @@
  * A device that meets a malformed ring or a failing backend is broken: stopped, with
  * DEVICE_NEEDS_RESET set and a config interrupt sent; a reset by the driver mends it.
  *
- * Locking: dev->lock is taken by the transport (register access) and by loop callbacks (data), never by
- * device code. The ISR status is atomic and outside it, so that an interrupt acknowledge does not
- * wait for a burst of packets. Rank 4.
+ * Locking: dev->lock is taken by the transport (register access) and by loop callbacks (data),
+ * never by device code. The ISR status is atomic and outside it, so that an interrupt acknowledge
+ * does not wait for a burst of packets. Rank 4.
  */
 #ifndef LKVM_VIRTIO_DEVICE_H
 #define LKVM_VIRTIO_DEVICE_H
@@ -55,13 +55,17 @@ struct virtio_device_ops {
 	const char *name;
 	u16 id; /* virtio 1.3 section 5 */
 
-	/* Serves a kick on queue @vq; only for queues served by uservq. -errno breaks the device. */
+	/* Serves a kick on @vq; only for queues served by uservq. -errno breaks the device. */
 	int (*handle_vq)(struct virtio_device *dev, struct virtq *vq);
 
 	/* The driver wrote [off, off + len) of config space; NULL when it has nothing to write. */
-	void (*config_write)(struct virtio_device *dev, unsigned off, const void *data, unsigned len);
+	void (*config_write)(struct virtio_device *dev, unsigned off, const void *data,
+			     unsigned len);
 
-	/* DRIVER_OK: features are final. Before the rings are mapped. NULL, or -errno breaks the device. */
+	/*
+	 * DRIVER_OK: features are final. Before the rings are mapped. NULL, or -errno breaks the
+	 * device.
+	 */
 	int (*starting)(struct virtio_device *dev);
 
 	/* Device-private state back to power-on; the core did the rest. May be NULL. */
@@ -72,10 +76,17 @@ struct virtio_device_ops {
 
 struct virtio_transport_ops {
 	const char *name;
-	int (*wire)(struct virtio_transport *tp, struct virtq *vq);   /* doorbell -> kick, call -> interrupt */
-	void (*unwire)(struct virtio_transport *tp, struct virtq *vq); /* also fine when not wired */
-	void (*config_irq)(struct virtio_transport *tp);               /* device config or status changed */
-	void (*reset)(struct virtio_transport *tp);                    /* forget vectors, lower INTx; may be NULL */
+
+	/* Doorbell -> kick, call -> interrupt. On error nothing is wired. */
+	int (*wire)(struct virtio_transport *tp, struct virtq *vq);
+	void (*unwire)(struct virtio_transport *tp, struct virtq *vq); /* fine when not wired */
+
+	/* Tells the driver that device config or status changed. */
+	void (*config_irq)(struct virtio_transport *tp);
+
+	/* The device was reset: forgets vectors, lowers INTx. May be NULL. */
+	void (*reset)(struct virtio_transport *tp);
+
 	void (*free)(struct virtio_transport *tp);
 };
 
@@ -113,27 +124,39 @@ static inline bool virtio_has(const struct virtio_device *dev, unsigned bit)
 }
 
 /*
- * Fills in a zeroed @dev with @nr_vqs queues of at most @vq_size (power of two) descriptors and makes their
- * eventfds. -errno of eventfd. virtio_free() is right after a failure too.
+ * Fills in a zeroed @dev with @nr_vqs queues of at most @vq_size (power of two) descriptors and
+ * makes their eventfds. -errno of eventfd. virtio_free() is right after a failure too.
  */
 int virtio_init(struct virtio_device *dev, struct machine *m, const struct virtio_device_ops *ops,
 		unsigned nr_vqs, unsigned vq_size) __must_check;
 
-/* Adds a backend, which the device owns once it succeeded. -ENOSPC, or -EBUSY when its queue range overlaps another's. */
+/*
+ * Adds a backend, which the device owns once it succeeded. -ENOSPC, or -EBUSY when its queue range
+ * overlaps another's.
+ */
 int virtio_add_backend(struct virtio_device *dev, struct virtio_backend *be) __must_check;
 
-/* Sets what is offered: @features, less what the arbiters among the backends cannot do, plus VERSION_1. */
+/*
+ * Sets what is offered: @features, less what the arbiters among the backends cannot do, plus
+ * VERSION_1.
+ */
 void virtio_offer(struct virtio_device *dev, const u64 features[2]);
 
 /* Stops, frees transport, backends and eventfds, then calls ops->free(dev). */
 void virtio_free(struct virtio_device *dev);
 
-/* Links @dev, complete with its transport, into its machine: stop and free go through virtio_stop and virtio_free. */
+/*
+ * Links @dev, complete with its transport, into its machine: stop and free go through virtio_stop
+ * and virtio_free.
+ */
 void virtio_register(struct virtio_device *dev);
 
 /* --- for transports; device lock held --- */
 
-/* Feature words of 32 bits; @sel beyond 3 reads 0 and ignores writes. Writes after FEATURES_OK are ignored. */
+/*
+ * Feature words of 32 bits; @sel beyond 3 reads 0 and ignores writes. Writes after FEATURES_OK are
+ * ignored.
+ */
 u32 virtio_get_features(const struct virtio_device *dev, u32 sel);
 u32 virtio_get_acked(const struct virtio_device *dev, u32 sel);
 void virtio_set_acked(struct virtio_device *dev, u32 sel, u32 value);
@@ -158,7 +181,10 @@ void virtio_stop(struct virtio_device *dev);
 
 /* --- transports --- */
 
-/* Puts @dev on the machine's PCI bus as a modern virtio-pci device. -ENOSPC, -ENOMEM, or eventfd's error. */
+/*
+ * Puts @dev on the machine's PCI bus as a modern virtio-pci device. -ENOSPC, -ENOMEM, or eventfd's
+ * error.
+ */
 int virtio_pci_attach(struct virtio_device *dev) __must_check;
 
 #endif

@@ -71,15 +71,15 @@ struct virtq {
 
 	/* position */
 	u16 next_avail, next_used, signalled;
-	bool signalled_valid; /* false until the first signal after a start: then it is always sent */
+	bool signalled_valid; /* false until the first signal after a start, which is always sent */
 
 	/* wires: eventfds, made once with the device and closed with it; -1 = none, never 0 */
 	int kick, call;
 	struct virtio_backend *be; /* who serves this queue */
 
 	/*
-	 * Counters, device lock held: kicks, signals and chains that we served in userspace; and doorbell writes
-	 * that left the guest for us instead of going straight to the kick eventfd.
+	 * Counters, device lock held: kicks, signals and chains that we served in userspace; and
+	 * doorbell writes that left the guest for us instead of going straight to the kick eventfd.
 	 */
 	u64 nr_kicks, nr_signals, nr_chains, nr_doorbells;
 };
@@ -92,10 +92,11 @@ struct virtq_chain {
 };
 
 /*
- * Checks num, alignment (virtio 1.3 2.7: 16, 2, 4) and that each part lies in one region of @mem, and maps it.
- * -EINVAL / -EFAULT when not so. @event_idx and @indirect: as negotiated.
+ * Checks num, alignment (virtio 1.3 2.7: 16, 2, 4) and that each part lies in one region of @mem,
+ * and maps it. -EINVAL / -EFAULT when not so. @event_idx and @indirect: as negotiated.
  */
-int virtq_map(struct virtq *vq, const struct guest_mem *mem, bool event_idx, bool indirect) __must_check;
+int virtq_map(struct virtq *vq, const struct guest_mem *mem, bool event_idx,
+	      bool indirect) __must_check;
 bool virtq_mapped(const struct virtq *vq);
 
 /* Forgets the mapping; position and wires stay. */
@@ -112,20 +113,26 @@ void virtq_resume(struct virtq *vq);
 
 /*
  * Takes the next chain. 1 = done, 0 = none there, -EPROTO = the ring or the chain breaks a rule,
- * -E2BIG = it needs more than @max_iov iovecs (nothing was taken). The iovecs are valid until virtq_push().
+ * -E2BIG = it needs more than @max_iov iovecs (nothing was taken). The iovecs are valid until
+ * virtq_push().
  */
 int virtq_pop(struct virtq *vq, struct virtq_chain *chain, struct iovec *iov, unsigned max_iov);
 
 /* Gives back the last @n popped chains, in reverse order; they will be popped again. */
 void virtq_unpop(struct virtq *vq, unsigned n);
 
-/* Fills the next used element: @written bytes were written to the chain. Not visible to the driver yet. */
+/*
+ * Fills the next used element: @written bytes were written to the chain. Not visible to the driver
+ * yet.
+ */
 void virtq_push(struct virtq *vq, u16 head, u32 written);
 
 /* Makes all pushed elements visible at once, and signals the driver if it wants that. */
 void virtq_publish(struct virtq *vq);
 
-/* Asks the driver not to kick / to kick. kicks_on is true when chains came meanwhile: look again. */
+/*
+ * Asks the driver not to kick / to kick. kicks_on is true when chains came meanwhile: look again.
+ */
 void virtq_kicks_off(struct virtq *vq);
 bool virtq_kicks_on(struct virtq *vq);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The smallest virtio device: what a chain brings in its readable part comes back in its writable part.
- * The tests of the core, the transport and the ring drive it; an example of a device type, too.
+ * The smallest virtio device: what a chain brings in its readable part comes back in its writable
+ * part. The tests of the core, the transport and the ring drive it; an example of a device type,
+ * too.
  */
 #ifndef LKVM_TESTS_ECHO_H
 #define LKVM_TESTS_ECHO_H

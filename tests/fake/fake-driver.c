@@ -35,7 +35,9 @@ static u64 take(u64 *next, u64 end, u64 len, u64 align)
 	return gpa;
 }
 
-/* Never across the border between the two low regions: whoever wants that asks for it by address. */
+/*
+ * Never across the border between the two low regions: whoever wants that asks for it by address.
+ */
 u64 fake_alloc(struct fake_driver *drv, u64 len, u64 align)
 {
 	u64 end = FAKE_RAM_MID + FAKE_RAM_SIZE - KEEP_END;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The guest's side, in process: a machine built by hand, and a virtio-pci driver that reaches the device
- * only through what a guest has: buses, guest memory, doorbells, interrupts.
+ * The guest's side, in process: a machine built by hand, and a virtio-pci driver that reaches the
+ * device only through what a guest has: buses, guest memory, doorbells, interrupts.
  *
  * The short way, for a test of a device:
  *
@@ -19,9 +19,9 @@
  *	CHECK(fake_vq_get(&drv.vq[0], &len) == cookie);
  *	fake_machine_free(&fm);                                // frees the devices too, checks hv.misuse
  *
- * fake_vq_add, _kick, _get, _irq_off, _irq_on mean what virtqueue_add, _kick, _get_buf, _disable_cb,
- * _enable_cb mean in Linux. fake_vq_request() does all of the above for one chain. For hostile rings
- * write vq->desc, vq->avail, vq->used yourself: they point into guest memory.
+ * fake_vq_add, _kick, _get, _irq_off, _irq_on mean what virtqueue_add, _kick, _get_buf,
+ * _disable_cb, _enable_cb mean in Linux. fake_vq_request() does all of the above for one chain. For
+ * hostile rings write vq->desc, vq->avail, vq->used yourself: they point into guest memory.
  *
  * What a test needs and does not get (memory, a device that is not there) ends it with a message.
  * A driver belongs to one thread; the loop may run in another.
@@ -36,7 +36,10 @@
 
 /* --- the machine --- */
 
-/* Three regions: two that touch, so that a buffer may cross from one into the other, and one above 4 GiB. */
+/*
+ * Three regions: two that touch, so that a buffer may cross from one into the other, and one above
+ * 4 GiB.
+ */
 #define FAKE_RAM_LOW   0ULL
 #define FAKE_RAM_MID   (2 * MiB)
 #define FAKE_RAM_HIGH  (4 * GiB)
@@ -65,10 +68,16 @@ struct fake_machine {
 /* @opts NULL = defaults. */
 void fake_machine_init(struct fake_machine *fm, const struct fake_machine_opts *opts);
 
-/* Frees devices, bus and memory. Says so and fails the test (exit) when the hypervisor was misused or something leaked in it. */
+/*
+ * Frees devices, bus and memory. Says so and fails the test (exit) when the hypervisor was misused
+ * or something leaked in it.
+ */
 void fake_machine_free(struct fake_machine *fm);
 
-/* Runs the loop until nothing is ready, and delivers interrupts. Ends the test when it never gets idle. */
+/*
+ * Runs the loop until nothing is ready, and delivers interrupts. Ends the test when it never gets
+ * idle.
+ */
 void fake_machine_run(struct fake_machine *fm);
 
 /* Config space of @slot, through the ports (or ECAM with no_io), and always through ECAM. */
@@ -80,7 +89,9 @@ void fake_ecam_write(struct fake_machine *fm, unsigned slot, unsigned off, unsig
 /* Offset in config space of the @nth (from 0) capability with @id, 0 = none. */
 unsigned fake_pci_cap(struct fake_machine *fm, unsigned slot, u8 id, unsigned nth);
 
-/* A guest's write to a bus: the doorbell there takes it, else the device. True when a doorbell did. */
+/*
+ * A guest's write to a bus: the doorbell there takes it, else the device. True when a doorbell did.
+ */
 bool fake_guest_write(struct fake_machine *fm, bool pio, u64 addr, u64 value, unsigned len);
 u64 fake_guest_read(struct fake_machine *fm, bool pio, u64 addr, unsigned len);
 
@@ -157,7 +168,9 @@ struct fake_driver {
 	struct fake_vq vq[VIRTIO_MAX_VQS];
 };
 
-/* All of the steps below, in order. @opts NULL = defaults. Ends the test when the device refuses. */
+/*
+ * All of the steps below, in order. @opts NULL = defaults. Ends the test when the device refuses.
+ */
 void fake_driver_open(struct fake_driver *drv, struct fake_machine *fm, u16 virtio_id,
 		      const struct fake_driver_opts *opts);
 
@@ -168,13 +181,19 @@ bool fake_driver_probe(struct fake_driver *drv, struct fake_machine *fm, u16 vir
 /* Finds the addresses again: after a BAR was moved. */
 void fake_driver_find_caps(struct fake_driver *drv);
 
-/* Status 0. True when it then reads 0. Forgets the features; rings are set up anew by the next setup. */
+/*
+ * Status 0. True when it then reads 0. Forgets the features; rings are set up anew by the next
+ * setup.
+ */
 bool fake_driver_reset(struct fake_driver *drv);
 
 /* Reset, ACKNOWLEDGE, DRIVER, features, FEATURES_OK. False = the device refused them. */
 bool fake_driver_negotiate(struct fake_driver *drv);
 
-/* Switches MSI-X on (unless opts.intx), vector 0 for config, the rest for queues in turn, and unmasks them all. */
+/*
+ * Switches MSI-X on (unless opts.intx), vector 0 for config, the rest for queues in turn, and
+ * unmasks them all.
+ */
 void fake_driver_setup_irqs(struct fake_driver *drv);
 
 /* Makes an empty ring for queue @i and enables it. */
@@ -202,7 +221,10 @@ unsigned fake_vq_vector(const struct fake_vq *vq);
 /* How often the config vector fired, in all. */
 u64 fake_driver_config_irqs(struct fake_driver *drv);
 
-/* Guest memory that nobody else has, below and above 4 GiB; zeroed once, never given back. Ends the test when used up. */
+/*
+ * Guest memory that nobody else has, below and above 4 GiB; zeroed once, never given back. Ends the
+ * test when used up.
+ */
 u64 fake_alloc(struct fake_driver *drv, u64 len, u64 align);
 u64 fake_alloc_high(struct fake_driver *drv, u64 len, u64 align);
 /* The test's view of guest memory; ends the test when it is not there. */
@@ -211,8 +233,9 @@ void *fake_ptr(struct fake_driver *drv, u64 gpa, u64 len);
 /* --- queues --- */
 
 /*
- * Lays out a chain of @n segments (indirect when negotiated and @n > 1) and makes it the next available
- * one; @cookie, not NULL, comes back from fake_vq_get(). Its head, or -ENOSPC. Not published yet.
+ * Lays out a chain of @n segments (indirect when negotiated and @n > 1) and makes it the next
+ * available one; @cookie, not NULL, comes back from fake_vq_get(). Its head, or -ENOSPC. Not
+ * published yet.
  */
 int fake_vq_add(struct fake_vq *vq, const struct fake_seg *segs, unsigned n, void *cookie);
 
@@ -226,7 +249,10 @@ void *fake_vq_get(struct fake_vq *vq, u32 *len);   /* the next used chain's cook
 bool fake_vq_has_used(const struct fake_vq *vq);
 void fake_vq_irq_off(struct fake_vq *vq);
 bool fake_vq_irq_on(struct fake_vq *vq);           /* true = used chains came meanwhile: look again */
-/* Interrupts of this queue's vector since the last call; with INTx: 1 if reading the ISR shows the queue bit. */
+/*
+ * Interrupts of this queue's vector since the last call; with INTx: 1 if reading the ISR shows the
+ * queue bit.
+ */
 u64 fake_vq_irqs(struct fake_vq *vq);
 
 /* add, kick, run, get. 0 and *@len, or -ENOSPC, or -EAGAIN when the device did not use it. */

@@ -51,7 +51,9 @@ static void inject(struct fake_hv *fh, u32 gsi)
 		fh->lost++;
 }
 
-/* Lock held. One interrupt when @f was signalled, however often: as an eventfd's counter does it. */
+/*
+ * Lock held. One interrupt when @f was signalled, however often: as an eventfd's counter does it.
+ */
 static unsigned deliver_one(struct fake_hv *fh, const struct fake_irqfd *f)
 {
 	u64 count;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A hypervisor of plain fds: it keeps the rules of KVM's irqfd, ioeventfd and GSI routes, and what it
- * would inject it counts.
+ * A hypervisor of plain fds: it keeps the rules of KVM's irqfd, ioeventfd and GSI routes, and what
+ * it would inject it counts.
  *
- * Theory of operation: an irqfd is only looked at in fake_hv_deliver(), and when it is bound or unbound:
- * a signal pending at bind is an interrupt, one that came while bound is an interrupt also if nobody called
- * deliver in between, one that comes after unbinding stays in the fd. A doorbell is what
- * fake_hv_doorbell() finds. Any thread may call anything.
+ * Theory of operation: an irqfd is only looked at in fake_hv_deliver(), and when it is bound or
+ * unbound: a signal pending at bind is an interrupt, one that came while bound is an interrupt also
+ * if nobody called deliver in between, one that comes after unbinding stays in the fd. A doorbell
+ * is what fake_hv_doorbell() finds. Any thread may call anything.
  *
- * Stricter than KVM: removing what is not there is an error, and all errors that the caller caused are
- * counted in misuse; a test ends with CHECK_EQ(hv.misuse, 0).
+ * Stricter than KVM: removing what is not there is an error, and all errors that the caller caused
+ * are counted in misuse; a test ends with CHECK_EQ(hv.misuse, 0).
  */
 #ifndef LKVM_TESTS_FAKE_HV_H
 #define LKVM_TESTS_FAKE_HV_H
@@ -65,7 +65,10 @@ unsigned fake_hv_deliver(struct fake_hv *fh);
 /* How often message (@addr, @data) was delivered, pending signals included. */
 u64 fake_hv_msi_count(struct fake_hv *fh, u64 addr, u32 data);
 
-/* A guest's write to @addr: signals the doorbell there. False = there is none, the write exits to the bus. */
+/*
+ * A guest's write to @addr: signals the doorbell there. False = there is none, the write exits to
+ * the bus.
+ */
 bool fake_hv_doorbell(struct fake_hv *fh, u64 addr, bool pio);
 
 /* The level of pin @gsi now. */

@@ -2,8 +2,9 @@
 /*
  * The machine of fake-driver.h: memory, buses, loop, PCI and the fake hypervisor, without vCPUs.
  *
- * Theory of operation: a guest's access is a call of bus_read() or bus_write() by the test, after the
- * fake hypervisor was asked whether a doorbell is there, as KVM does before it leaves the guest.
+ * Theory of operation: a guest's access is a call of bus_read() or bus_write() by the test, after
+ * the fake hypervisor was asked whether a doorbell is there, as KVM does before it leaves the
+ * guest.
  */
 #include <linux/pci_regs.h>
 
@@ -122,7 +123,9 @@ void fake_ecam_write(struct fake_machine *fm, unsigned slot, unsigned off, unsig
 	fake_guest_write(fm, false, ecam(slot, off), value, len);
 }
 
-/* CONFIG_ADDRESS for a register; the access itself goes to the port that its low two bits choose. */
+/*
+ * CONFIG_ADDRESS for a register; the access itself goes to the port that its low two bits choose.
+ */
 static u64 conf1_select(struct fake_machine *fm, unsigned slot, unsigned off)
 {
 	fake_guest_write(fm, true, FAKE_CONF1, 0x80000000u | slot << 11 | (off & 0xfc), 4);

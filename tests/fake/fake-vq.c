@@ -2,11 +2,11 @@
 /*
  * The driver's side of a split virtqueue (virtio 1.3 2.7), for fake-driver.h.
  *
- * Theory of operation: written against the specification and not against virtq.c, so that a mistake is
- * not made twice. Free descriptors are linked in private memory (next_free), since a hostile test
- * scribbles over the real ones. The mirror image of virtq.c's orders: descriptors, then avail->idx (release); used->idx
- * (acquire), then the elements; a full fence between a store and the look that decides on a doorbell
- * or on sleeping.
+ * Theory of operation: written against the specification and not against virtq.c, so that a mistake
+ * is not made twice. Free descriptors are linked in private memory (next_free), since a hostile
+ * test scribbles over the real ones. The mirror image of virtq.c's orders: descriptors, then
+ * avail->idx (release); used->idx (acquire), then the elements; a full fence between a store and
+ * the look that decides on a doorbell or on sleeping.
  */
 #include "fake-driver.h"
 
