@@ -44,8 +44,10 @@ KVMTEST  := $(patsubst tests/kvm/%.c,$(B)/kvmtest/%,$(wildcard tests/kvm/t-*.c))
 .PHONY: all clean
 all: lkvm
 
-lkvm: $(B)/lkvm
-	$(Q)cp -f $< $@
+# Another compiler or STATIC=1 has its own binary; ./lkvm is the one that was asked for last.
+.PHONY: FORCE
+lkvm: $(B)/lkvm FORCE
+	$(Q)cmp -s $< $@ || cp -f $< $@
 
 $(B)/lkvm: $(B)/kvm-cmd.o $(B)/lib.a
 	$(Q)echo "  LD   $@"
