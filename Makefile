@@ -46,8 +46,10 @@ KVMTEST  := $(patsubst tests/kvm/%.c,$(B)/kvmtest/%,$(wildcard tests/kvm/t-*.c))
 .PHONY: all clean
 all: lkvm
 
-lkvm: $(B)/lkvm
-	$(Q)cp -f $< $@
+# Another compiler or STATIC=1 has its own binary; ./lkvm is the one that was asked for last.
+.PHONY: FORCE
+lkvm: $(B)/lkvm FORCE
+	$(Q)cmp -s $< $@ || cp -f $< $@
 
 $(B)/lkvm: $(B)/kvm-cmd.o $(B)/lib.a
 	$(Q)echo "  LD   $@"
@@ -100,7 +102,7 @@ build/guest/payload.elf: guest/start.S guest/payload.c guest/payload.ld Makefile
 	$(Q)echo "  GUEST $@"
 	$(Q)gcc $(GUEST_CFLAGS) -c -o build/guest/start.o guest/start.S
 	$(Q)gcc $(GUEST_CFLAGS) -c -o build/guest/payload.o guest/payload.c
-	$(Q)ld -m elf_i386 -T guest/payload.ld -o build/guest/payload.elf32 build/guest/start.o build/guest/payload.o
+	$(Q)ld -m elf_i386 --no-warn-rwx-segments -T guest/payload.ld -o build/guest/payload.elf32 build/guest/start.o build/guest/payload.o
 	$(Q)objcopy -I elf32-i386 -O elf64-x86-64 build/guest/payload.elf32 $@
 
 .PHONY: unit-bins kvm-bins

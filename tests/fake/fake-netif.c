@@ -69,7 +69,7 @@ struct fake_netif *fake_netif_new(void)
 	struct fake_netif *fn = calloc(1, sizeof(*fn));
 	int fd[2];
 
-	if (!fn || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) < 0) {
+	if (!fn || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) < 0) {
 		perror("fake_netif");
 		exit(1);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A netif whose other end is in the test: a pair of datagram sockets, each datagram a frame with its 12
+ * A netif whose other end is in the test: a pair of packet sockets, each packet a frame with its 12
  * bytes of virtio header in front, as on a tap. So reads cut what does not fit, writes fail with EAGAIN
- * when the other end is full, and a peer that closes is an error event.
+ * when the other end is full, and a peer that closes is a hang-up event.
  */
 #ifndef LKVM_TESTS_FAKE_NETIF_H
 #define LKVM_TESTS_FAKE_NETIF_H
