@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2016
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # What cannot work is refused: at once, with status 125 and exactly one line on stderr, which names the
@@ -77,10 +77,9 @@ with_devices() # NAME... -- COMMAND...
 
 	while [[ $1 != -- ]]; do names+=("$1"); shift; done
 	shift
-	# shellcheck disable=SC2016
 	unshare --mount -- bash -c '
-		mkdir "$0"; mount -t tmpfs dev "$0"; mkdir "$0/net"
-		for name in null zero full random urandom tty $1; do cp -a /dev/$name "$0/$name"; done
+		mkdir -p "$0"; mount -t tmpfs dev "$0"; mkdir "$0/net"
+		for name in null zero full random urandom tty fd stdin stdout stderr $1; do cp -a /dev/$name "$0/$name"; done
 		chmod -f 600 "$0/kvm" "$0/vhost-net" "$0/net/tun"
 		mount --move "$0" /dev
 		shift; exec "$@"' "$WORK/dev" "${names[*]}" "$@"
@@ -90,8 +89,7 @@ devices()
 {
 	local holder nic=(-n "mode=tap,vhost=1,tapif=e2e0")
 
-	chmod 755 "$WORK"
-	WITH=(with_devices vhost-net net/tun --)
+	chmod 755 "$WORK"	# for the user nobody
 	# timeout cannot run a function of this shell
 	export -f with_devices
 	export WORK
@@ -109,8 +107,9 @@ devices()
 	WITH=()
 
 	ip tuntap add dev busy0 mode tap
-	socat TUN,tun-type=tap,tun-name=busy0,iff-no-pi - < <(exec sleep infinity) > /dev/null 2>&1 & holder=$!
-	until ip -o link show busy0 | grep -q LOWER_UP || ! kill -0 $holder; do sleep 0.1; done
+	ip link set busy0 up
+	socat TUN,tun-type=tap,tun-name=busy0,iff-no-pi - < <(exec sleep 1000) > /dev/null 2>&1 & holder=$!
+	eventually eval 'ip -o link show busy0 | grep -q LOWER_UP'
 	refuse "a tap in use" "tapif|-n busy0 busy" "${fine[@]}" -n mode=tap,tapif=busy0
 	kill $holder
 	ip link del busy0

@@ -11,6 +11,7 @@
 : "${LKVM:?the lkvm to test}" "${GUEST:?where the kernel and initrd of the guest are}"
 LIMIT=${LIMIT:-120}		# seconds, for anything that should take a few
 WORK=$(mktemp -d)
+[[ -z ${VMM:-} ]] || VMM=$PWD/$VMM
 HOST_IP=192.168.33.1 GUEST_IP=192.168.33.15
 CMDLINE="console=ttyS0 quiet loglevel=4 panic=-1 reboot=k no_timer_check tsc=reliable"
 
@@ -50,9 +51,9 @@ between()
 #
 # A machine called NAME has WORK/NAME.console (its serial output) and WORK/NAME.err (the VMM's stderr).
 
-declare -A VM_PID VM_IN VM_OUT
+declare -A VM_PID=() VM_IN=() VM_OUT=()
 
-# vm_start NAME [-e WORD] [ARGUMENT...]: starts lkvm (or $VMM, which takes the same arguments) with the
+# vm_start NAME [-e WORD] [ARGUMENT...]: starts lkvm (or ./$VMM, which takes the same arguments) with the
 # test kernel. WORD is what the guest does once it is up, see guest-init. Does not wait for it.
 vm_start()
 {
@@ -73,7 +74,8 @@ vm_start()
 }
 
 # vm_line NAME REGEX: reads the console up to the line that matches, which is then in LINE (without its
-# carriage return), all lines read before it are in LINES. Fails if the machine ends or nothing comes.
+# carriage return), all lines read before it are in LINES. Fails if the machine ends or nothing comes, and
+# then the group has failed, whatever is made of it.
 vm_line()
 {
 	local name=$1 deadline=$((SECONDS + LIMIT)) out=${VM_OUT[$1]}
@@ -86,6 +88,7 @@ vm_line()
 	done
 	echo "# $name: no line like '$2' on the console; its end, and stderr:" >&2
 	cat "$WORK/$name.console" "$WORK/$name.err" | diag >&2
+	echo "$name: no line like '$2'" >> "$WORK/lost"
 	return 1
 }
 
@@ -108,6 +111,17 @@ guest()
 # guest_out NAME COMMAND: the same, output only in REPLY
 guest_out() { guest "$@" > /dev/null; }
 
+# eventually COMMAND...: tries until it succeeds
+eventually()
+{
+	local deadline=$((SECONDS + LIMIT))
+
+	until "$@"; do
+		((SECONDS < deadline)) || return
+		sleep 0.1
+	done > /dev/null 2>&1
+}
+
 # ended PID: waits for a process to end, which need not be a child of this shell
 ended() { timeout "$LIMIT" tail -s 0.1 --pid="$1" -f /dev/null; }
 
@@ -119,7 +133,7 @@ vm_end()
 	STATUS=still-running
 	if ended "${VM_PID[$name]}"; then
 		STATUS=0
-		wait "${VM_PID[$name]}" || STATUS=$?
+		{ wait "${VM_PID[$name]}" || STATUS=$?; } 2> /dev/null
 	else
 		kill -9 "${VM_PID[$name]}"
 	fi
@@ -148,7 +162,7 @@ leavings() { taps; sockets; }
 LISTENING='until grep -q ":1451 .* 0A" /proc/net/tcp /proc/net/tcp6; do usleep 50000; done'
 
 # iperf NAME ARGUMENT...: one run of iperf3 against a server started for it in the guest, Mbit/s in
-# REPLY. Plain: the guest receives. -R: the guest sends.
+# REPLY (and how many in BYTES). Plain: the guest receives. -R: the guest sends.
 iperf()
 {
 	local name=$1 output
@@ -159,12 +173,13 @@ iperf()
 		REPLY="iperf3 $*: $output"
 		return 1
 	fi
-	REPLY=$(jq -r '.end.sum_received.bits_per_second / 1e6 * 10 | round / 10' <<< "$output")
+	read -r BYTES REPLY < <(jq -r '.end.sum_received |
+		"\(.bytes) \(.bits_per_second / 1e6 * 10 | round / 10)"' <<< "$output")
 	[[ $REPLY != 0 ]]
 }
 
 # listening PORT: waits until something on this host listens there
-listening() { until ss -Hltn "sport = :$1" | grep -q .; do sleep 0.1; done; }
+listening() { eventually eval "ss -Hltn 'sport = :$1' | grep -q ."; }
 
 # stat_of NAME FILTER: a number from the counters of a running VM
 stat_of() { "$LKVM" stat -n "$1" --json | jq -r "$2"; }
