@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# One makefile for everything. `make` builds ./lkvm, `make check` is what CI runs, `make demo` shows
+# vhost beside userspace virtio. Variables: CC, STATIC=1, SAN=address,undefined|thread, V=1, TESTHOST=no.
+
+MAKEFLAGS += --no-builtin-rules
+CC       ?= gcc
+ifeq ($(origin CC),default)
+CC       := gcc
+endif
+ARCH     ?= x86
+SAN      ?=
+STATIC   ?=
+V        ?=
+Q        := $(if $(V),,@)
+
+# Each compiler and sanitizer has its own folder, so that changing one rebuilds nothing of another.
+comma    := ,
+B        := build/$(notdir $(CC))$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(STATIC),-static)
+
+CFLAGS   ?= -O2 -g
+WARN     := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -Wwrite-strings \
+	    -Wno-missing-field-initializers -Walloca -Wno-gnu-variable-sized-type-not-at-end
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Iinclude -I$(B) -pthread -fno-strict-aliasing \
+	    -fstack-protector-strong $(WARN) $(CFLAGS)
+ALL_LDFLAGS = -pthread $(LDFLAGS)
+ifneq ($(SAN),)
+ALL_CFLAGS  += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all
+ALL_LDFLAGS += -fsanitize=$(SAN)
+endif
+ifneq ($(STATIC),)
+ALL_CFLAGS  += -ffunction-sections -fdata-sections
+ALL_LDFLAGS += -static -Wl,--gc-sections
+endif
+$(B)/tests/%: ALL_CFLAGS += -Itests
+
+# kvm-cmd.c has main(); all else is an archive, of which a test links what it uses.
+LIB_SRC  := $(filter-out kvm-cmd.c,$(wildcard *.c virtio/*.c hw/*.c $(ARCH)/*.c))
+LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o) $(if $(wildcard x86/dsdt.asl),$(B)/x86/dsdt.o)
+FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fake/*.c))
+UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/[ft]-*.c))
+KVMTEST  := $(patsubst tests/kvm/%.c,$(B)/kvmtest/%,$(wildcard tests/kvm/t-*.c))
+
+.PHONY: all clean
+all: lkvm
+
+lkvm: $(B)/lkvm
+	$(Q)cp -f $< $@
+
+$(B)/lkvm: $(B)/kvm-cmd.o $(B)/lib.a
+	$(Q)echo "  LD   $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/%.o: %.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  CC   $<"
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# The DSDT: ASL compiled by iasl (Debian: acpica-tools), its bytes as an array.
+$(B)/x86/dsdt.c: x86/dsdt.asl
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  IASL $<"
+	$(Q)iasl -ve -p $(B)/x86/dsdt $< > $(B)/x86/dsdt.log 2>&1 || { cat $(B)/x86/dsdt.log; exit 1; }
+	$(Q)echo '#include "x86/dsdt.h"' > $@
+	$(Q)echo 'const unsigned char dsdt_aml[] = {' >> $@
+	$(Q)od -An -v -tx1 $(B)/x86/dsdt.aml | sed 's/ \(..\)/0x\1,/g' >> $@
+	$(Q)echo '};' >> $@
+	$(Q)echo 'const unsigned long dsdt_aml_len = sizeof(dsdt_aml);' >> $@
+
+$(B)/x86/dsdt.o: $(B)/x86/dsdt.c
+	$(Q)$(CC) $(ALL_CFLAGS) -I. -c -o $@ $<
+
+$(B)/lib.a: $(LIB_OBJ)
+$(B)/fake.a: $(FAKE_OBJ)
+$(B)/%.a:
+	$(Q)mkdir -p $(@D)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+# Tests named f-*.c inject faults: the calls that tests/fake/fault.c lists go through it.
+WRAPS := $(shell sed -n "s/^WRAP.\([a-z0-9_]*\).*/-Wl,--wrap=\1/p" tests/fake/fault.c)
+$(B)/unit/f-%: ALL_LDFLAGS += $(WRAPS)
+$(B)/unit/%: $(B)/tests/unit/%.o $(B)/fake.a $(B)/lib.a
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  LD   $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/kvmtest/%: $(B)/tests/kvm/%.o $(B)/lib.a
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  LD   $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+# A guest for the tests that need a KVM but no Linux: 32-bit code in an ELF64 with a PVH note.
+GUEST_CFLAGS := -m32 -march=i686 -Os -ffreestanding -fno-pic -fno-pie -fno-stack-protector -fcf-protection=none \
+	    -fno-asynchronous-unwind-tables -mno-sse -Wall -Wextra -Werror
+build/guest/payload.elf: guest/start.S guest/payload.c guest/payload.ld Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  GUEST $@"
+	$(Q)gcc $(GUEST_CFLAGS) -c -o build/guest/start.o guest/start.S
+	$(Q)gcc $(GUEST_CFLAGS) -c -o build/guest/payload.o guest/payload.c
+	$(Q)ld -m elf_i386 -T guest/payload.ld -o build/guest/payload.elf32 build/guest/start.o build/guest/payload.o
+	$(Q)objcopy -I elf32-i386 -O elf64-x86-64 build/guest/payload.elf32 $@
+
+.PHONY: unit-bins kvm-bins
+unit-bins: $(UNIT) $(B)/lkvm
+kvm-bins: $(KVMTEST) build/guest/payload.elf
+
+# All parts run whatever fails, and the last line counts them together: see tests/check.
+.PHONY: check check-unit check-kvm check-testhost lint analyze
+check:
+	$(Q)tests/check unit lint kvm testhost
+check-unit check-kvm check-testhost: check-%:
+	$(Q)tests/check $*
+lint:
+	$(Q)tests/check lint
+
+clean:
+	$(Q)rm -rf build/gcc* build/clang* lkvm
+
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a device sees of the machine it lives in. struct vm embeds it and adds what devices must
+ * not see; tests build one by hand. Rank 2.
+ */
+#ifndef LKVM_MACHINE_H
+#define LKVM_MACHINE_H
+
+#include "bus.h"
+#include "hv.h"
+#include "mem.h"
+
+struct loop;
+struct machine;
+struct pci_root;
+struct console;
+
+/* Why a VM ended. The first reason wins; outcome.c turns it into an exit status. */
+enum stop_why {
+	STOP_NONE,
+	STOP_POWEROFF,     /* the guest powered off */
+	STOP_RESET,        /* the guest asked for a reset */
+	STOP_TRIPLE_FAULT, /* or KVM gave up on a vCPU; + detail = its index */
+	STOP_PANIC,        /* the guest's kernel panicked */
+	STOP_TIMEOUT,      /* --timeout; + detail = seconds */
+	STOP_SIGNAL,       /* + detail = signal number */
+	STOP_USER,         /* the user asked for the end (Ctrl-a x, lkvm stop) */
+	STOP_ERROR,        /* lkvm could not go on; what happened is already logged */
+	STOP_NR
+};
+
+/* Every device starts with one; the machine ends and frees them in reverse order of creation. */
+struct device {
+	struct device *next; /* the one created before */
+	const char *type;
+	void (*stop)(struct device *dev); /* nobody touches guest memory after it; may be NULL */
+	void (*free)(struct device *dev); /* frees the device and all it owns */
+	/* Appends the device's counters as a JSON object; may be NULL. */
+	void (*stat)(struct device *dev, FILE *out);
+};
+
+struct machine {
+	struct guest_mem mem;
+	struct bus pio, mmio;
+	struct hv *hv;
+	struct loop *loop;
+	struct pci_root *pci;
+	struct device *devices; /* last created first */
+	/* Any thread; the first call wins. @detail: signal number or vCPU index, see enum stop_why. */
+	void (*stop)(struct machine *m, enum stop_why why, int detail);
+};
+
+/* Links @dev in: from now on the machine owns it. */
+void machine_add(struct machine *m, struct device *dev);
+
+/* Stops and frees all devices, last created first. */
+void machine_free_devices(struct machine *m);
+
+#endif

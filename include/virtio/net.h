@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * virtio-net (virtio 1.3 5.1): what net.c and net-user.c share, and how a NIC is made. Rank 4.
+ */
+#ifndef LKVM_VIRTIO_NET_H
+#define LKVM_VIRTIO_NET_H
+
+#include "virtio/device.h"
+#include "virtio/netif.h"
+
+struct vhost;
+
+/* virtio 1.3 5.1.3: feature bits */
+enum {
+	NET_B_CSUM = 0,
+	NET_B_GUEST_CSUM = 1,
+	NET_B_MTU = 3,
+	NET_B_MAC = 5,
+	NET_B_GUEST_TSO4 = 7,
+	NET_B_GUEST_TSO6 = 8,
+	NET_B_GUEST_ECN = 9,
+	NET_B_HOST_TSO4 = 11,
+	NET_B_HOST_TSO6 = 12,
+	NET_B_HOST_ECN = 13,
+	NET_B_MRG_RXBUF = 15,
+	NET_B_STATUS = 16,
+	NET_B_CTRL_VQ = 17,
+	NET_B_CTRL_RX = 18,
+	NET_B_CTRL_VLAN = 19,
+	NET_B_CTRL_MAC_ADDR = 23,
+	NET_B_GUEST_USO4 = 54,
+	NET_B_GUEST_USO6 = 55,
+	NET_B_HOST_USO = 56,
+};
+
+/* virtio 1.3 5.1.4: device config space, the fields that we have */
+struct net_config {
+	u8 mac[6];
+	u16 status;
+	u16 max_virtqueue_pairs;
+	u16 mtu;
+} __attribute__((packed));
+
+struct net_params {
+	u8 mac[6];
+	u16 queue_size;
+};
+
+/*
+ * Makes a NIC on @m whose frames go through @nif; with @vh its queue pair is served by that, else by our
+ * loop. Owns @nif and @vh from the call on, also when it fails. NULL and *@err = -errno on failure.
+ */
+struct virtio_device *net_new(struct machine *m, const struct net_params *params, struct netif *nif,
+			      struct vhost *vh, int *err) __must_check;
+
+/* Frames and their bytes (headers of ours not counted), seen from the guest: tx is what it sent. */
+struct net_stats {
+	u64 rx_frames, rx_bytes, rx_dropped;
+	u64 tx_frames, tx_bytes, tx_dropped;
+};
+
+/*
+ * net-user.c: the userspace data path of one queue pair, a uservq backend with the netif as one more loop
+ * source. Freed by net_user_free(), after the device's backends.
+ */
+struct net_user;
+struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, u16 first_vq) __must_check;
+void net_user_free(struct net_user *nu); /* NULL is fine */
+struct virtio_backend *net_user_backend(struct net_user *nu); /* for virtio_add_backend() */
+const struct net_stats *net_user_stats(const struct net_user *nu);
+
+/* The device's handle_vq for the pair's queues. 0 or -errno, which breaks the device. */
+int net_user_handle(struct net_user *nu, struct virtq *vq);
+
+#endif

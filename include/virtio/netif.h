@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a userspace NIC's frames go to and come from: a tap, later a stream socket; tests: a fake.
+ * A frame is preceded by the 12 bytes of struct virtio_net_hdr_v1 in both directions. Rank 4.
+ */
+#ifndef LKVM_VIRTIO_NETIF_H
+#define LKVM_VIRTIO_NETIF_H
+
+#include <sys/uio.h>
+#include "types.h"
+
+#define NET_HDR_LEN   12               /* virtio 1.3 5.1.6: with VERSION_1 num_buffers is always there */
+#define NET_MAX_FRAME (65535 + 14 + 4) /* bytes of a GSO frame with its Ethernet header and a VLAN tag */
+
+struct netif;
+
+struct netif_ops {
+	/* Bytes moved, -EAGAIN, or another -errno: that frame is then dropped and counted, nothing else. */
+	long (*send)(struct netif *nif, const struct iovec *iov, unsigned nr);
+	long (*recv)(struct netif *nif, const struct iovec *iov, unsigned nr);
+	/* @features: what the driver acknowledged; 0 switches all offloads off. -errno of TUNSETOFFLOAD. */
+	int (*set_offload)(struct netif *nif, u64 features);
+	void (*close)(struct netif *nif); /* frees it; undoes what opening it did to the host */
+};
+
+struct netif {
+	const struct netif_ops *ops;
+	int fd;       /* readable when a frame waits, writable when one may be sent; owned by ops */
+	u64 features; /* CSUM, TSO and so on of virtio-net, bits 0 to 63, that it can do */
+	u16 mtu;      /* of the host's side, bytes; 0 = unknown */
+	char name[16];
+};
+
+struct tap_config {
+	const char *ifname;     /* NULL or "" = one is made and named by the kernel */
+	const char *host_ip;    /* dotted quad with optional /prefix; NULL = the default for a tap that we make */
+	const char *script;     /* run with the interface name when it is up; NULL = none */
+	const char *downscript; /* run before it is closed; NULL = none */
+};
+
+/* tap.c: on error NULL, *@err = -errno, and a message was logged. Strings are copied. */
+struct netif *tap_open(const struct tap_config *cfg, int *err) __must_check;
+
+#endif
