@@ -3,7 +3,7 @@
 #
 # How a VM ends: by the guest, by a limit, by a signal; and what is left then (nothing).
 #
-# groups: poweroff=8 reboot=25 signals=12 tty=12 smp=8
+# groups: poweroff=10 reboot=30 signals=25 tty=25 smp=10
 
 # Every end has its status and one line on stderr that says why
 ended_with() { # NAME OF TEST, VM, STATUS
@@ -29,15 +29,15 @@ reboot()
 	local way
 
 	for way in k=0 a=0 t=33; do
-		CMDLINE="${CMDLINE/reboot=?/reboot=${way%=*}}" vm_start "re$way" -e reboot -m 256 -n mode=none
-		ended_with "reboot=${way%=*}" "re$way" "${way#*=}"
-		check "reboot=${way%=*}: the guest came up" grep -q '^e2e: up' "$WORK/re$way.console"
+		CMDLINE="${CMDLINE/reboot=?/reboot=${way%=*}}" vm_start "re${way%=*}" -e reboot -m 256 -n mode=none
+		ended_with "reboot=${way%=*}" "re${way%=*}" "${way#*=}"
+		check "reboot=${way%=*}: the guest came up" grep -q '^e2e: up' "$WORK/re${way%=*}.console"
 	done
 }
 
 signals()
 {
-	local before signal
+	local before signal CMDLINE="$CMDLINE earlyprintk=serial loglevel=8"	# its first line comes early
 
 	before=$(leavings)
 	for signal in TERM=143 INT=130; do

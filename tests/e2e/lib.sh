@@ -66,7 +66,7 @@ vm_start()
 	: > "$WORK/$name.console"
 	# (a shell starts what it puts in the background with SIGINT ignored)
 	env --default-signal=INT,QUIT "${VMM:-$LKVM}" run --name "$name" -k "$GUEST/kernel" -i "$GUEST/initrd" \
-		-p "$CMDLINE e2e=$word ${APPEND:-}" "$@" \
+		-p "$CMDLINE e2e=$word" "$@" \
 		< "$WORK/$name.in" > "$WORK/$name.console" 2> "$WORK/$name.err" {in}>&- &
 	VM_PID[$name]=$! VM_IN[$name]=$in
 	exec {out}< <(exec tail -s 0.2 --pid="${VM_PID[$name]}" -n +1 -f "$WORK/$name.console" 2> /dev/null)
