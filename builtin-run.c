@@ -22,7 +22,6 @@
 #include "vcpu.h"
 #include "vm.h"
 
-#define EXIT_CANNOT  125
 #define DEFAULT_MEM  (256 * MiB) /* bytes */
 #define MAX_CPUS     4096        /* what the option takes; the architecture knows better */
 #define MAX_TIMEOUT  (365ULL * 24 * 3600)
@@ -68,12 +67,10 @@ static int set_params(void *ctx, const struct opt *opt, const char *value)
 static int set_mem(void *ctx, const struct opt *opt, const char *value)
 {
 	struct run *run = ctx;
-	u64 page = (u64)sysconf(_SC_PAGESIZE);
-	int err;
+	int err = opt_size("-m", value, &run->cfg.mem);
 
 	(void)opt;
-	err = opt_size("-m", value, &run->cfg.mem);
-	run->cfg.mem = ALIGN_UP(run->cfg.mem, page);
+	run->cfg.mem = ALIGN_UP(run->cfg.mem, (u64)sysconf(_SC_PAGESIZE));
 	return err;
 }
 

@@ -119,6 +119,30 @@ int opt_parse(const struct opt *opts, int argc, char **argv, void *ctx,
 	return argc;
 }
 
+bool opt_help_wanted(const struct opt *opts, int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		const char *arg = argv[i];
+		const struct opt *opt = NULL;
+		bool glued = false;
+
+		if (!strcmp(arg, "--help") || !strcmp(arg, "-h"))
+			return true;
+		if (arg[0] == '-' && arg[1] == '-') {
+			size_t len = strcspn(arg + 2, "=");
+
+			opt = find_long(opts, arg + 2, len);
+			glued = arg[2 + len];
+		} else if (arg[0] == '-' && arg[1]) {
+			opt = find_letter(opts, arg[1]);
+			glued = arg[2];
+		}
+		if (opt && opt->arg && !glued)
+			i++; /* its value, whatever it looks like */
+	}
+	return false;
+}
+
 /* Prints @text in the columns from USAGE_COLUMN on, broken at spaces. The first line is begun. */
 static void print_help(FILE *out, const char *text)
 {
@@ -137,6 +161,17 @@ static void print_help(FILE *out, const char *text)
 	fprintf(out, "%s\n", text);
 }
 
+/* @n columns are taken on this line. */
+static void print_entry(FILE *out, int n, const char *text)
+{
+	if (n + 2 > USAGE_COLUMN) {
+		fputc('\n', out);
+		n = 0;
+	}
+	fprintf(out, "%*s", USAGE_COLUMN - n, "");
+	print_help(out, text);
+}
+
 void opt_usage(const struct opt *opts, FILE *out)
 {
 	for (; !opt_end(opts); opts++) {
@@ -150,16 +185,19 @@ void opt_usage(const struct opt *opts, FILE *out)
 			n = fprintf(out, "      --%s", opts->name);
 		if (opts->arg)
 			n += fprintf(out, " %s", opts->arg);
-		if (n + 2 > USAGE_COLUMN) {
-			fputc('\n', out);
-			n = 0;
-		}
-		fprintf(out, "%*s", USAGE_COLUMN - n, "");
-		print_help(out, opts->help);
+		print_entry(out, n, opts->help);
 	}
 }
 
 /* --- lists of keys --- */
+
+void opt_keys_usage(const struct opt_key *keys, FILE *out)
+{
+	for (; keys->key; keys++) {
+		if (keys->help)
+			print_entry(out, fprintf(out, "      %s=", keys->key), keys->help);
+	}
+}
 
 static int take_key(const struct opt_key *keys, const char *option, char *item, u64 *seen, void *ctx)
 {

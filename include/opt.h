@@ -26,6 +26,9 @@ struct opt {
 int opt_parse(const struct opt *opts, int argc, char **argv, void *ctx,
 	      int (*positional)(void *ctx, const char *arg));
 
+/* True when the arguments, read as opt_parse() would, ask for --help or -h. Calls no set. */
+bool opt_help_wanted(const struct opt *opts, int argc, char **argv);
+
 /* Prints the table as --help does. */
 void opt_usage(const struct opt *opts, FILE *out);
 
@@ -35,9 +38,12 @@ void opt_usage(const struct opt *opts, FILE *out);
  */
 struct opt_key {
 	const char *key;
-	const char *help;
+	const char *help; /* NULL = known, but only to be refused: --help does not show it */
 	int (*set)(void *ctx, const char *option, const char *key, const char *value);
 };
+
+/* Prints the table as --help does. */
+void opt_keys_usage(const struct opt_key *keys, FILE *out);
 
 /* Splits "k=v,k=v" of option @option (for messages, "-n") and calls set for each. Unknown keys are refused. */
 int opt_keys(const struct opt_key *keys, const char *option, const char *list, void *ctx);

@@ -413,7 +413,7 @@ static void nif_event(struct loop_src *src, u32 events)
 			r = rx_burst(nu);
 	}
 	if (r < 0)
-		virtio_broken(dev, "malformed ring or chain");
+		virtio_broken(dev, "receive queue: the driver broke a rule of the ring");
 	pthread_mutex_unlock(&dev->lock);
 }
 
@@ -451,8 +451,6 @@ static int net_user_start(void *ctx)
 		}
 	}
 	nu->running = true;
-	if (virtq_mapped(nu->tx))
-		kick_self(nu->tx); /* for what came before we did */
 	return 0;
 }
 

@@ -96,7 +96,9 @@ static unsigned tun_offload(u64 features)
 
 static int tap_set_offload(struct netif *nif, u64 features)
 {
-	return ioctl(nif->fd, TUNSETOFFLOAD, (unsigned long)tun_offload(features)) < 0 ? -errno : 0;
+	if (ioctl(nif->fd, TUNSETOFFLOAD, (unsigned long)tun_offload(features)) == 0)
+		return 0;
+	return errno == EBADFD ? 0 : -errno; /* the interface is deleted: no frame will come at all */
 }
 
 /* --- questions to the interface --- */
