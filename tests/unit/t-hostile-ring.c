@@ -370,7 +370,9 @@ static void run_legal(bool event_idx, bool with_indirect)
 	fake_machine_run(&a.fm);
 	CHECK(fake_vq_has_used(a.vq));
 	CHECK(fake_driver_restart(&a.drv));
-	/* The last 4096 bytes of low and of high memory, and a buffer over two regions that touch. */
+	/*
+	 * The last 4096 bytes of low and of high memory, and a buffer over two regions that touch.
+	 */
 	segs[0] = (struct fake_seg){ FAKE_RAM_MID + FAKE_RAM_SIZE - 4096, 4096 };
 	segs[1] = (struct fake_seg){ high_end - 4096, 4096, true };
 	memset(fake_ptr(&a.drv, segs[0].gpa, 4096), 0x3c, 4096);
@@ -412,7 +414,9 @@ static void t_zero_length(void)
 	}
 }
 
-/* The same head twice: each is a chain of its own to us; no crash, and no more used than available. */
+/*
+ * The same head twice: each is a chain of its own to us; no crash, and no more used than available.
+ */
 static void t_same_head_twice(void)
 {
 	struct attack a;
@@ -493,7 +497,10 @@ struct flipper {
 	atomic_bool stop;
 };
 
-/* Length between 16 and all of 32 bits, address between memory and nowhere, flags between end and next. */
+/*
+ * Length between 16 and all of 32 bits, address between memory and nowhere, flags between end and
+ * next.
+ */
 static void *flip(void *arg)
 {
 	struct flipper *f = arg;

@@ -196,7 +196,9 @@ static void t_reset(void)
 	fake_machine_free(&b.fm);
 }
 
-/* After status read 0 nothing is written any more, also what was available and kicked (traps C11). */
+/*
+ * After status read 0 nothing is written any more, also what was available and kicked (traps C11).
+ */
 static void t_reset_with_requests_waiting(void)
 {
 	struct bench b;
@@ -623,7 +625,10 @@ static void t_no_interrupts_wanted(void)
 	}
 }
 
-/* --- two threads (traps D9, D10): the loop in one, the driver in the other, both asleep at times --- */
+/*
+ * --- two threads (traps D9, D10): the loop in one, the driver in the other, both asleep at times
+ * ---
+ */
 
 #define STRESS_SECONDS 60 /* of standstill: a lost wake-up */
 
