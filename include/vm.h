@@ -45,11 +45,19 @@ struct vm *vm_new(const struct vm_config *cfg, int *err) __must_check;
 /* Runs until somebody stops it. Never fails: what went wrong is the outcome. */
 void vm_run(struct vm *vm);
 
+/*
+ * After vm_run() ended: makes the VM as good as new for another vm_run(). Devices are reset and keep what
+ * they have on the host (taps, fds); KVM's part, memory and the boot image are made again. 0 or -errno after logging.
+ */
+int vm_reset(struct vm *vm) __must_check;
+
 /* Ends devices, vCPUs, KVM and memory in order. NULL is fine, a half-built one too. */
 void vm_free(struct vm *vm);
 
 /* kvm-hv.c */
 struct kvm_hv *kvm_hv_new(int vm_fd) __must_check;
+/* Goes over to another KVM VM, with all MSI routes; no irqfd or ioeventfd may be in place. */
+int kvm_hv_rebase(struct kvm_hv *khv, int vm_fd) __must_check;
 struct hv *kvm_hv_base(struct kvm_hv *khv);
 void kvm_hv_free(struct kvm_hv *khv);
 
