@@ -10,6 +10,7 @@
  */
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,6 +21,14 @@
 
 #define KVM_PATH "/dev/kvm"
 
+/* Wakes vCPUs that wait for the end of a pause: it ended, or the machine stops. */
+static void unpark(struct vm *vm)
+{
+	pthread_mutex_lock(&vm->pause_lock);
+	pthread_cond_broadcast(&vm->unpaused);
+	pthread_mutex_unlock(&vm->pause_lock);
+}
+
 static void vm_stop(struct machine *m, enum stop_why why, int detail)
 {
 	struct vm *vm = container_of(m, struct vm, m);
@@ -29,6 +38,7 @@ static void vm_stop(struct machine *m, enum stop_why why, int detail)
 	loop_stop(&vm->loop);
 	if (vm->console)
 		console_stop(vm->console);
+	unpark(vm);
 }
 
 static const char *kvm_hint(int err)
@@ -208,6 +218,8 @@ struct vm *vm_new(const struct vm_config *cfg, int *err)
 	vm->kvm_fd = vm->vm_fd = vm->loop.epfd = -1;
 	bus_init(&vm->m.pio);
 	bus_init(&vm->m.mmio);
+	pthread_mutex_init(&vm->pause_lock, NULL);
+	pthread_cond_init(&vm->unpaused, NULL);
 	vm->m.stop = vm_stop;
 	*err = loop_init(&vm->loop);
 	vm->m.loop = &vm->loop;
@@ -240,6 +252,31 @@ void vm_run(struct vm *vm)
 		vm->outcome.why = STOP_PANIC;
 }
 
+static void set_paused(struct vm *vm, bool paused)
+{
+	pthread_mutex_lock(&vm->pause_lock);
+	__atomic_store_n(&vm->paused, paused, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&vm->pause_lock);
+}
+
+void vm_pause(struct vm *vm)
+{
+	set_paused(vm, true);
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		vcpu_kick(&vm->vcpu[i]);
+	/* Who is not in KVM_RUN, also who waits in a device, executes no guest code. */
+	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		while (__atomic_load_n(&vm->vcpu[i].in_guest, __ATOMIC_SEQ_CST))
+			sched_yield();
+	}
+}
+
+void vm_resume(struct vm *vm)
+{
+	set_paused(vm, false);
+	unpark(vm);
+}
+
 void vm_free(struct vm *vm)
 {
 	if (!vm)
@@ -255,5 +292,7 @@ void vm_free(struct vm *vm)
 	loop_destroy(&vm->loop);
 	bus_destroy(&vm->m.mmio);
 	bus_destroy(&vm->m.pio);
+	pthread_cond_destroy(&vm->unpaused);
+	pthread_mutex_destroy(&vm->pause_lock);
 	free(vm);
 }

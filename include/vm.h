@@ -34,6 +34,10 @@ struct vm {
 	struct boot_start start;
 	struct arch_vm *arch;
 	struct outcome outcome;
+
+	pthread_mutex_t pause_lock; /* innermost; guards changes of paused */
+	pthread_cond_t unpaused;
+	bool paused; /* atomic */
 };
 
 /*
@@ -50,6 +54,13 @@ void vm_run(struct vm *vm);
  * they have on the host (taps, fds); KVM's part, memory and the boot image are made again. 0 or -errno after logging.
  */
 int vm_reset(struct vm *vm) __must_check;
+
+/*
+ * Pause: on return no vCPU executes guest code, and none will before vm_resume(); devices go on. Resume:
+ * the guest's clock is told that time was lost (KVM api.rst 4.74). Both are idempotent. Loop thread.
+ */
+void vm_pause(struct vm *vm);
+void vm_resume(struct vm *vm);
 
 /* Ends devices, vCPUs, KVM and memory in order. NULL is fine, a half-built one too. */
 void vm_free(struct vm *vm);
