@@ -34,7 +34,7 @@
 #define VIRTIO_ID_BASE   0x1040
 #define VIRTIO_REVISION  1
 #define PAGE             VIRTIO_PCI_PAGE
-_Static_assert(VIRTIO_MAX_VQS * VIRTIO_PCI_NOTIFY_STRIDE <= 256, "PCI allows no more for ports");
+_Static_assert(256 >= VIRTIO_MAX_VQS * VIRTIO_PCI_NOTIFY_STRIDE, "PCI allows no more for ports");
 
 /* virtio 1.3 4.1.4: cfg_type */
 enum { CAP_COMMON = 1, CAP_NOTIFY, CAP_ISR, CAP_DEVICE, CAP_PCI_CFG };
