@@ -41,7 +41,7 @@ LIB_SRC  := $(filter-out kvm-cmd.c,$(wildcard *.c virtio/*.c hw/*.c $(ARCH)/*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o) $(if $(wildcard x86/dsdt.asl),$(B)/x86/dsdt.o)
 FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fake/*.c))
 UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/[ft]-*.c))
-KVMTEST  := $(patsubst tests/kvm/%.c,$(B)/kvmtest/%,$(wildcard tests/kvm/t-*.c))
+KVMTEST  := $(patsubst tests/kvm/%.c,$(B)/kvmtest/%,$(wildcard tests/kvm/[ft]-*.c))
 
 .PHONY: all clean
 all: lkvm
@@ -89,7 +89,8 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(B)/fake.a $(B)/lib.a
 	$(Q)echo "  LD   $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(B)/kvmtest/%: $(B)/tests/kvm/%.o $(B)/lib.a
+$(B)/kvmtest/f-%: ALL_LDFLAGS += $(WRAPS)
+$(B)/kvmtest/%: $(B)/tests/kvm/%.o $(B)/fake.a $(B)/lib.a
 	$(Q)mkdir -p $(@D)
 	$(Q)echo "  LD   $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
