@@ -138,7 +138,7 @@ static const char completion_head[] =
 	"_lkvm()\n"
 	"{\n"
 	"\t# bash takes words apart at '='; these two are whole\n"
-	"\tlocal line=${COMP_LINE:0:COMP_POINT} cur=${COMP_WORDS[COMP_CWORD]} words= keys= last\n"
+	"\tlocal line=${COMP_LINE:0:COMP_POINT} cur=${COMP_WORDS[COMP_CWORD]} words=\"\" keys=\"\" last\n"
 	"\tlocal word=${line##* } prev=${line% *}\n"
 	"\tprev=${prev%\"${prev##*[! ]}\"}\n"
 	"\tprev=${prev##* }\n"
@@ -148,14 +148,14 @@ static const char completion_head[] =
 static const char completion_files[] =
 	"\t\"run -k\"|\"run --kernel\"|\"run -i\"|\"run --initrd\")\n"
 	"\t\tcompopt -o filenames\n"
-	"\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
 	"\t\treturn ;;\n"
 	"\tesac\n"
 	"\tif [[ $keys ]]; then\n"
 	"\t\tlast=${word##*,}\n"
 	"\t\t[[ $last != *=* ]] || return\n"
 	"\t\tcompopt -o nospace\n"
-	"\t\tCOMPREPLY=($(compgen -W \"$keys\" -P \"${cur%\"$last\"}\" -- \"$last\"))\n"
+	"\t\tmapfile -t COMPREPLY < <(compgen -W \"$keys\" -P \"${cur%\"$last\"}\" -- \"$last\")\n"
 	"\t\treturn\n"
 	"\tfi\n"
 	"\tcase ${COMP_WORDS[1]} in\n";
@@ -173,7 +173,7 @@ void help_completion(FILE *out)
 	fputs("\tesac\n\t[[ $COMP_CWORD -ne 1 && $prev != help ]] || words=\"", out);
 	for (const struct command *cmd = commands; cmd->name; cmd++)
 		fprintf(out, "%s ", cmd->name);
-	fputs("--help --version\"\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
+	fputs("--help --version\"\n\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\n"
 	      "complete -o default -F _lkvm lkvm\n",
 	      out);
 }

@@ -22,7 +22,6 @@
 #include "vcpu.h"
 #include "vm.h"
 
-#define EXIT_CANNOT  125
 #define DEFAULT_MEM  (256 * MiB) /* bytes */
 #define MAX_CPUS     4096        /* what the option takes; the architecture knows better */
 #define MAX_TIMEOUT  (365ULL * 24 * 3600)
@@ -39,7 +38,6 @@ struct run {
 	struct vm *vm;
 	struct ipc *ipc;
 	struct loop_src signals, timer;
-	sigset_t old_mask;
 };
 
 /* --- options --- */
@@ -68,12 +66,10 @@ static int set_params(void *ctx, const struct opt *opt, const char *value)
 static int set_mem(void *ctx, const struct opt *opt, const char *value)
 {
 	struct run *run = ctx;
-	u64 page = (u64)sysconf(_SC_PAGESIZE);
-	int err;
+	int err = opt_size("-m", value, &run->cfg.mem);
 
 	(void)opt;
-	err = opt_size("-m", value, &run->cfg.mem);
-	run->cfg.mem = ALIGN_UP(run->cfg.mem, page);
+	run->cfg.mem = ALIGN_UP(run->cfg.mem, (u64)sysconf(_SC_PAGESIZE));
 	return err;
 }
 
@@ -234,21 +230,17 @@ static void ending_signals(sigset_t *set)
 	sigaddset(set, SIGQUIT);
 }
 
-/* Blocked before any thread is made, so that all threads inherit it; a closed pipe is an error, not a signal. */
-static void signals_block(struct run *run)
-{
-	sigset_t set;
-
-	ending_signals(&set);
-	pthread_sigmask(SIG_BLOCK, &set, &run->old_mask);
-	signal(SIGPIPE, SIG_IGN);
-}
-
+/*
+ * From here on the loop takes them. Not earlier: what may take for ever before (a pipe as kernel, a
+ * script) ends by a signal's default action, and has nothing yet that must be put back. No thread was made
+ * so far, so all inherit the mask.
+ */
 static int signals_add(struct run *run)
 {
 	sigset_t set;
 
 	ending_signals(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	run->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	run->signals.fn = on_signal;
 	run->signals.name = "signals";
@@ -321,15 +313,15 @@ static int run_setup(struct run *run)
 	err = device_list_create(&run->vm->m, &run->devices, run->name);
 	if (err)
 		return err;
-	run->ipc = ipc_new(&run->vm->m, run->name, write_stat, run, &err);
-	if (!run->ipc)
-		return err;
 	err = signals_add(run);
 	if (!err)
 		err = timer_add(run);
-	if (err)
+	if (err) {
 		log_err("signals and timers: %s", strerror(-err));
-	return err;
+		return err;
+	}
+	run->ipc = ipc_new(&run->vm->m, run->name, write_stat, run, &err);
+	return run->ipc ? 0 : err;
 }
 
 static void run_cleanup(struct run *run)
@@ -364,7 +356,7 @@ int cmd_run(int argc, char **argv)
 	char why[128] = "", name[80] = "";
 	int status = EXIT_CANNOT;
 
-	signals_block(&run);
+	signal(SIGPIPE, SIG_IGN); /* a reader that is gone is an error of write(), not our end */
 	if (parse(&run, argc, argv) == 0 && open_files(&run) == 0) {
 		run.cfg.name = run.name;
 		snprintf(name, sizeof(name), "%s", run.name);

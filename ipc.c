@@ -40,6 +40,7 @@ struct ipc {
 	void (*stat)(void *ctx, FILE *out);
 	void *ctx;
 	struct sockaddr_un addr;
+	int dir; /* the folder; its flock() guards who owns a name */
 	bool bound;
 	dev_t st_dev; /* the socket's inode, while bound */
 	ino_t st_ino;
@@ -111,7 +112,7 @@ int ipc_connect(const char *name)
 	return err ? err : connect_to(&addr);
 }
 
-/* Makes the folder if need be and returns it locked, or -errno. Somebody else's folder is -EPERM. */
+/* Makes the folder if need be and opens it, or -errno. Somebody else's folder is -EPERM. */
 static int open_dir(const char *socket_path)
 {
 	char dir[IPC_PATH_MAX];
@@ -129,7 +130,7 @@ static int open_dir(const char *socket_path)
 		err = -errno;
 	else if (st.st_uid != geteuid())
 		err = -EPERM;
-	else if (((st.st_mode & 077) && fchmod(fd, 0700)) || flock(fd, LOCK_EX))
+	else if ((st.st_mode & 077) && fchmod(fd, 0700))
 		err = -errno;
 	if (!err)
 		return fd;
@@ -297,19 +298,20 @@ static int listen_locked(struct ipc *ipc)
 
 static int ipc_listen(struct ipc *ipc, const char *name)
 {
-	int err, dir;
+	int err = socket_addr(&ipc->addr, name);
 
-	err = socket_addr(&ipc->addr, name);
 	if (err)
 		return err;
 	ipc->listener.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (ipc->listener.fd < 0)
 		return -errno;
-	dir = open_dir(ipc->addr.sun_path);
-	if (dir < 0)
-		return dir;
+	ipc->dir = open_dir(ipc->addr.sun_path);
+	if (ipc->dir < 0)
+		return ipc->dir;
+	if (flock(ipc->dir, LOCK_EX))
+		return -errno;
 	err = listen_locked(ipc);
-	close(dir);
+	flock(ipc->dir, LOCK_UN);
 	return err ? err : loop_add(ipc->m->loop, &ipc->listener, EPOLLIN);
 }
 
@@ -339,6 +341,7 @@ struct ipc *ipc_new(struct machine *m, const char *name, void (*stat)(void *ctx,
 	ipc->m = m;
 	ipc->stat = stat;
 	ipc->ctx = ctx;
+	ipc->dir = -1;
 	ipc->listener = (struct loop_src){ .fd = -1, .fn = on_listener, .name = "control socket" };
 	for (unsigned i = 0; i < MAX_CLIENTS; i++) {
 		ipc->client[i].src = (struct loop_src){ .fd = -1, .fn = on_client, .name = "control client" };
@@ -355,13 +358,11 @@ struct ipc *ipc_new(struct machine *m, const char *name, void (*stat)(void *ctx,
 static void remove_socket(const struct ipc *ipc)
 {
 	struct stat st;
-	int dir = open_dir(ipc->addr.sun_path);
 
-	if (dir < 0)
-		return;
+	flock(ipc->dir, LOCK_EX);
 	if (lstat(ipc->addr.sun_path, &st) == 0 && st.st_dev == ipc->st_dev && st.st_ino == ipc->st_ino)
 		unlink(ipc->addr.sun_path);
-	close(dir);
+	flock(ipc->dir, LOCK_UN);
 }
 
 void ipc_free(struct ipc *ipc)
@@ -372,6 +373,8 @@ void ipc_free(struct ipc *ipc)
 		client_drop(&ipc->client[i]);
 	if (ipc->bound)
 		remove_socket(ipc);
+	if (ipc->dir >= 0)
+		close(ipc->dir);
 	if (ipc->listener.fd >= 0) {
 		loop_del(ipc->m->loop, &ipc->listener);
 		close(ipc->listener.fd);

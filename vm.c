@@ -183,6 +183,10 @@ void vm_run(struct vm *vm)
 		vcpu_kick(&vm->vcpu[i]);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_join(&vm->vcpu[i]);
+	/* With panic=-1 a panic ends in a reset: it must not pass for one that the guest wanted. */
+	if (console_saw_panic(vm->console) &&
+	    (vm->outcome.why == STOP_RESET || vm->outcome.why == STOP_TRIPLE_FAULT))
+		vm->outcome.why = STOP_PANIC;
 }
 
 void vm_free(struct vm *vm)

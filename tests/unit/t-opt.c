@@ -316,6 +316,48 @@ static void t_parse_bad(void)
 	CHECK_EQ(nr_messages, 0);
 }
 
+#define HELP(...) \
+	({ \
+		char *argv[] = { (char *)"run", __VA_ARGS__, NULL }; \
+		opt_help_wanted(opts, ARRAY_SIZE(argv) - 1, argv); \
+	})
+
+static void t_help_wanted(void)
+{
+	CHECK(HELP(A("--help")));
+	CHECK(HELP(A("-h")));
+	CHECK(HELP(A("-c"), A("4"), A("img"), A("-h")));
+	CHECK(HELP(A("-c4"), A("--cpus=4"), A("--rng"), A("-x"), A("--nosuch"), A("-q"), A("-"), A("--help")));
+	CHECK(!HELP(A("-c"), A("--help")));
+	CHECK(!HELP(A("--name"), A("-h")));
+	CHECK(!HELP(A("--"), A("--help")));
+	CHECK(!HELP(A("--name=--help"), A("-c")));
+	CHECK(!HELP(A("")));
+}
+
+static void t_keys_usage(void)
+{
+	static const struct opt_key some[] = {
+		{ "mode", "how frames leave", set_key },
+		{ "hidden", NULL, set_key },
+		{ "a_name_that_is_too_long", "help", set_key },
+		{ NULL },
+	};
+	static const char want[] =
+		"      mode=                 how frames leave\n"
+		"      a_name_that_is_too_long=\n"
+		"                            help\n";
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	REQUIRE(out);
+	opt_keys_usage(some, out);
+	fclose(out);
+	CHECK(!strcmp(text, want));
+	free(text);
+}
+
 static void t_usage(void)
 {
 	static const char want[] =
@@ -384,5 +426,5 @@ int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_u64_good), T(t_u64_bad), T(t_bool), T(t_size_good), T(t_size_bad),
 		       T(t_mac_good), T(t_mac_bad), T(t_keys_good), T(t_keys_bad), T(t_keys_setter_fails),
-		       T(t_parse_good), T(t_parse_bad), T(t_usage), T(t_log_line), T(t_log_stderr));
+		       T(t_parse_good), T(t_parse_bad), T(t_help_wanted), T(t_usage), T(t_keys_usage), T(t_log_line), T(t_log_stderr));
 }

@@ -2,8 +2,9 @@
 /*
  * virtio/virtq.c by itself: a ring in memory, the driver's side written by the tests.
  *
- * Theory of operation: struct ring is a queue of RING entries whose parts lie where a test wants them;
- * call is a real eventfd, so that signals can be counted. t-hostile-ring.c has the rule breakers.
+ * Theory of operation: struct ring is a queue of RING entries whose parts lie where a test wants
+ * them; call is a real eventfd, so that signals can be counted. t-hostile-ring.c has the rule
+ * breakers.
  */
 #include <sys/eventfd.h>
 
