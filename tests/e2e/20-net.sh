@@ -96,24 +96,22 @@ large_frames()
 # counters must show it, else they show nothing.
 counts()
 {
-	local vm=$2 before cost after way reverse low=0 high=19
+	local vm=$2 before after cost way reverse low=0 high=19
 	[[ $vm = vhost1 ]] || low=64 high=100000000
 
-	guest_out "$vm" "iperf3 -s -D > /dev/null 2>&1; $LISTENING"
-	before=$(counted "$vm")
-	after=$(counted "$vm")
-	cost=$((after - before))
 	for way in to from; do
-		before=$after reverse=()
+		reverse=()
 		[[ $way = to ]] || reverse=(-R)
-		timeout "$LIMIT" iperf3 -c "$GUEST_IP" -n 64M "${reverse[@]}" > "$WORK/iperf" 2>&1 ||
-			not_ok "$1: 64 MiB for counting" "$(cat "$WORK/iperf")"
+		iperf_serve "$vm"
+		before=$(counted "$vm")
+		cost=$(($(counted "$vm") - before))
+		before=$((before + cost))
+		iperf_run -n 64M "${reverse[@]}" || not_ok "$1: 64 MiB for counting" "$REPLY"
 		after=$(counted "$vm")
 		between "$1: exits to userspace and loop wakeups for 64 MiB $way the guest" \
 			$((after - before - cost)) $low $high
 		echo "#   counted: $((after - before - cost))"
 	done
-	guest_out "$vm" 'killall iperf3'
 }
 
 counted()

@@ -163,12 +163,14 @@ LISTENING='until grep -q ":1451 .* 0A" /proc/net/tcp /proc/net/tcp6; do usleep 5
 
 # iperf NAME ARGUMENT...: one run of iperf3 against a server started for it in the guest, Mbit/s in
 # REPLY (and how many in BYTES). Plain: the guest receives. -R: the guest sends.
-iperf()
-{
-	local name=$1 output
-	shift
+iperf() { iperf_serve "$1" && iperf_run "${@:2}"; }
 
-	guest_out "$name" "killall -q iperf3; iperf3 -s -1 -D > /dev/null 2>&1; $LISTENING" || return
+# The two halves of it. During the second nothing is said on the guest's console.
+iperf_serve() { guest_out "$1" "killall -q iperf3; iperf3 -s -1 -D > /dev/null 2>&1; $LISTENING"; }
+iperf_run()
+{
+	local output
+
 	if ! output=$(timeout "$LIMIT" iperf3 -J -c "$GUEST_IP" "$@" 2>&1); then
 		REPLY="iperf3 $*: $output"
 		return 1
