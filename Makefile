@@ -153,7 +153,7 @@ install: lkvm build/lkvm.1 build/lkvm.bash
 	$(Q)install -D -m 644 build/lkvm.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lkvm
 
 clean:
-	$(Q)rm -rf build/gcc* build/clang* lkvm
+	$(Q)rm -rf build/gcc* build/clang* build/check build/lkvm.* lkvm
 
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
