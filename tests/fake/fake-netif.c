@@ -106,6 +106,14 @@ long fake_netif_take(struct fake_netif *fn, void *hdr, void *frame, u32 room)
 	return n < NET_HDR_LEN ? -1 : n - NET_HDR_LEN;
 }
 
+void fake_netif_drain(struct fake_netif *fn)
+{
+	u8 byte;
+
+	while (recv(fn->peer, &byte, 1, 0) > 0 || recv(fn->nif.fd, &byte, 1, 0) > 0)
+		;
+}
+
 void fake_netif_unplug(struct fake_netif *fn)
 {
 	if (fn->peer >= 0)

@@ -28,6 +28,9 @@ bool fake_netif_inject(struct fake_netif *fn, const void *frame, u32 len);
 /* Takes a frame that the guest sent; header in @hdr (12 bytes) unless NULL. Its length without header, -1 = none. */
 long fake_netif_take(struct fake_netif *fn, void *hdr, void *frame, u32 room);
 
+/* Throws away all that is on the wire, in both directions. */
+void fake_netif_drain(struct fake_netif *fn);
+
 /* The interface goes away. */
 void fake_netif_unplug(struct fake_netif *fn);
 

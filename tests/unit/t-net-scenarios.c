@@ -26,7 +26,7 @@ static void check_tx(struct fake_nic *nic, u32 len, u32 seed)
 
 	fake_nic_frame(frame, len, seed);
 	REQUIRE(NIC_WAIT(nic, fake_nic_reap(nic) + 1 && fake_nic_send(nic, frame, len)));
-	CHECK(NIC_WAIT(nic, (n = fake_netif_take(nic->fn, NULL, got, sizeof(got))) >= 0));
+	REQUIRE(NIC_WAIT(nic, (n = fake_netif_take(nic->fn, NULL, got, sizeof(got))) >= 0));
 	CHECK_EQ(n, len);
 	CHECK(n == len && fake_nic_is_frame(got, len, seed));
 }
@@ -38,21 +38,17 @@ static void check_rx(struct fake_nic *nic, u32 len, u32 seed, u16 want_buffers)
 
 	fake_nic_frame(frame, len, seed);
 	REQUIRE(NIC_WAIT(nic, fake_netif_inject(nic->fn, frame, len)));
-	CHECK(NIC_WAIT(nic, (n = fake_nic_recv(nic, got, sizeof(got), &buffers)) >= 0));
+	REQUIRE(NIC_WAIT(nic, (n = fake_nic_recv(nic, got, sizeof(got), &buffers)) >= 0));
 	CHECK_EQ(n, len);
 	CHECK(n == len && fake_nic_is_frame(got, len, seed));
 	CHECK_EQ(buffers, want_buffers);
 }
 
-/* Takes what came from before a restart, on both sides. */
-static void empty_wire(struct fake_nic *nic)
+/* Starts the driver anew, with nothing left on the wire of what came before. */
+static void start_over(struct fake_nic *nic)
 {
-	while (fake_netif_take(nic->fn, NULL, got, sizeof(got)) >= 0)
-		;
-	fake_nic_post(nic, 250, 1526);
-	fake_nic_settle(nic);
-	while (fake_nic_recv(nic, got, sizeof(got), NULL) >= 0)
-		fake_machine_run(&nic->fm);
+	CHECK(fake_driver_reset(&nic->drv));
+	fake_netif_drain(nic->fn);
 	REQUIRE(fake_nic_restart(nic));
 }
 
@@ -402,8 +398,8 @@ static void s_reset_under_traffic(enum nic_kind kind)
 				CHECK_EQ(mem[i], 0xaa);
 				break;
 			}
-		REQUIRE(fake_nic_restart(&nic));
-		empty_wire(&nic);
+		start_over(&nic);
+		fake_nic_post(&nic, 4, 1526);
 		check_tx(&nic, 200, round);
 		check_rx(&nic, 200, round, 1);
 		REQUIRE(fake_nic_restart(&nic));
@@ -444,8 +440,7 @@ static void want_broken_then_mended(struct fake_nic *nic)
 	REQUIRE(NIC_WAIT(nic, (fake_netif_inject(nic->fn, frame, 100),
 			       fake_driver_status(&nic->drv) & VIRTIO_S_NEEDS_RESET)));
 	CHECK(NIC_WAIT(nic, fake_driver_config_irqs(&nic->drv) > irqs));
-	REQUIRE(fake_nic_restart(nic));
-	empty_wire(nic);
+	start_over(nic);
 	fake_nic_post(nic, 4, 1526);
 	check_tx(nic, 100, 1);
 	check_rx(nic, 100, 2, 1);
