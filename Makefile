@@ -119,6 +119,39 @@ check-unit check-kvm check-testhost: check-%:
 lint:
 	$(Q)tests/check lint
 
+# vhost beside userspace virtio, on this machine or in the test host; and figures to keep
+.PHONY: demo bench
+demo:
+	$(Q)tests/demo/run
+bench:
+	$(Q)tests/e2e/bench
+
+# What the linters look into
+.PHONY: lint-objects format
+lint-objects: $(LIB_OBJ) $(B)/kvm-cmd.o
+format:
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h') && tests/lint/wrap.py $$(git ls-files '*.c' '*.h')
+
+# gcc's own path analysis, slower than all of lint. It takes a pointer into an object for the loss of the object.
+.PHONY: $(LIB_SRC:%=analyze-%)
+analyze: $(LIB_SRC:%=analyze-%)
+$(LIB_SRC:%=analyze-%): analyze-%:
+	$(Q)echo "  ANALYZE $*"
+	$(Q)gcc $(ALL_CFLAGS) -fanalyzer -Wno-analyzer-malloc-leak -c -o /dev/null $*
+
+# The manual page and the completion are printed by lkvm from the tables that its parser uses.
+DESTDIR  ?=
+PREFIX   ?= /usr/local
+.PHONY: install
+build/lkvm.1: lkvm
+	$(Q)./lkvm help --man > $@
+build/lkvm.bash: lkvm
+	$(Q)./lkvm help --completion > $@
+install: lkvm build/lkvm.1 build/lkvm.bash
+	$(Q)install -D -m 755 lkvm $(DESTDIR)$(PREFIX)/bin/lkvm
+	$(Q)install -D -m 644 build/lkvm.1 $(DESTDIR)$(PREFIX)/share/man/man1/lkvm.1
+	$(Q)install -D -m 644 build/lkvm.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lkvm
+
 clean:
 	$(Q)rm -rf build/gcc* build/clang* lkvm
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Theory of operation: all help comes from the tables that the parser uses: commands[], each command's
- * options, and for options that take a key=value list the device's keys. The manual page and the
- * shell completion (builtin-man.c) are printed from the same tables, at build time.
+ * Theory of operation: all help comes from the tables that the parser uses: commands[], each
+ * command's options, and for options that take a key=value list the device's keys. The manual page
+ * and the shell completion (builtin-man.c) are printed from the same tables, at build time.
  */
 #include "builtin.h"
 #include "devices.h"
@@ -13,7 +13,8 @@ const struct exit_status exit_statuses[] = {
 	{ "33", "triple fault, or KVM gave up on a vCPU" },
 	{ "34", "the guest's kernel panicked" },
 	{ "124", "--timeout ran out" },
-	{ "125", "lkvm itself could not start or go on: bad option, missing file or device, KVM error" },
+	{ "125",
+	  "lkvm itself could not start or go on: bad option, missing file or device, KVM error" },
 	{ "128+n", "lkvm was ended by signal n" },
 	{ NULL, NULL },
 };

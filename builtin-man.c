@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Theory of operation: prints the manual page and the completion for bash from the tables of commands,
- * options and keys, so that neither can say anything else than --help does. `make` keeps the results
- * in build/; nobody edits them.
+ * Theory of operation: prints the manual page and the completion for bash from the tables of
+ * commands, options and keys, so that neither can say anything else than --help does. `make` keeps
+ * the results in build/; nobody edits them.
  */
 #include "builtin.h"
 #include "devices.h"
@@ -33,7 +33,8 @@ static void man_option(FILE *out, const struct opt *opt)
 		fputs("\\-\\-", out);
 		troff(out, opt->name);
 	}
-	fprintf(out, "\\fR%s%s%s\n", opt->arg ? " \\fI" : "", opt->arg ? opt->arg : "", opt->arg ? "\\fR" : "");
+	fprintf(out, "\\fR%s%s%s\n", opt->arg ? " \\fI" : "", opt->arg ? opt->arg : "",
+		opt->arg ? "\\fR" : "");
 	troff(out, opt->help);
 	fputc('\n', out);
 }
@@ -124,7 +125,8 @@ static void completion_keys(FILE *out)
 	for (const struct device_type *type = device_types; type->name; type++) {
 		if (!type->keys)
 			continue;
-		fprintf(out, "\t\"run -%c\"|\"run --%s\")\n\t\tkeys=\"", type->letter, type->option);
+		fprintf(out, "\t\"run -%c\"|\"run --%s\")\n\t\tkeys=\"", type->letter,
+			type->option);
 		for (const struct opt_key *key = type->keys; key->key; key++) {
 			if (key->help)
 				fprintf(out, "%s= ", key->key);

@@ -32,7 +32,8 @@ struct run {
 	struct vm_config cfg;
 	char *name, *cmdline;
 	const char *kernel, *initrd, *params;
-	u64 timeout; /* seconds, 0 = none */
+	u64 timeout;  /* seconds, 0 = none */
+	bool restart; /* a reset begins another life of the guest */
 	struct device_list devices;
 
 	struct vm *vm;
@@ -90,6 +91,18 @@ static int set_timeout(void *ctx, const struct opt *opt, const char *value)
 	return opt_u64("--timeout", NULL, value, 1, MAX_TIMEOUT, &((struct run *)ctx)->timeout);
 }
 
+static int set_reboot(void *ctx, const struct opt *opt, const char *value)
+{
+	struct run *run = ctx;
+
+	(void)opt;
+	run->restart = !strcmp(value, "restart");
+	if (run->restart || !strcmp(value, "exit"))
+		return 0;
+	log_err("--reboot: %s: there is no such way; use exit or restart", value);
+	return -EINVAL;
+}
+
 static int set_name(void *ctx, const struct opt *opt, const char *value)
 {
 	struct run *run = ctx;
@@ -132,6 +145,7 @@ const struct opt run_opts[] = {
 	{ 'c', "cpus", "N", "number of vCPUs; default 1", set_cpus },
 	{ 'n', "network", "KEYS", "a NIC, as key=value,...; may be given several times", set_device },
 	{ 0, "name", "NAME", "name of the VM; default guest-PID", set_name },
+	{ 0, "reboot", "HOW", "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
 	{ 0, "timeout", "SEC", "end the VM after so many seconds, with status 124", set_timeout },
 	{ 0, NULL, NULL, NULL, NULL },
 };
@@ -160,7 +174,7 @@ static int parse(struct run *run, int argc, char **argv)
 
 /* --- files --- */
 
-static int open_file(const char *what, const char *path, int *fd)
+static int open_file(const char *what, const char *path, bool again, int *fd)
 {
 	struct stat st;
 	int err;
@@ -175,6 +189,10 @@ static int open_file(const char *what, const char *path, int *fd)
 		log_err("%s %s: it is a directory; name a file", what, path);
 		return -EISDIR;
 	}
+	if (again && fstat(*fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		log_err("--reboot restart: %s %s can be read only once; use a regular file", what, path);
+		return -ESPIPE;
+	}
 	return 0;
 }
 
@@ -186,9 +204,9 @@ static int open_files(struct run *run)
 	boot->kernel_path = run->kernel;
 	boot->initrd_path = run->initrd;
 	boot->cmdline = run->cmdline;
-	err = open_file("kernel", run->kernel, &boot->kernel_fd);
+	err = open_file("kernel", run->kernel, run->restart, &boot->kernel_fd);
 	if (!err && run->initrd)
-		err = open_file("initrd", run->initrd, &boot->initrd_fd);
+		err = open_file("initrd", run->initrd, run->restart, &boot->initrd_fd);
 	return err;
 }
 
@@ -307,7 +325,8 @@ static int run_setup(struct run *run)
 	int err;
 
 	run->vm = vm_new(&run->cfg, &err);
-	close_files(run);
+	if (!run->restart)
+		close_files(run);
 	if (!run->vm)
 		return err;
 	err = device_list_create(&run->vm->m, &run->devices, run->name);
@@ -342,6 +361,12 @@ static void run_cleanup(struct run *run)
 static int run_vm(struct run *run, char *why, size_t len)
 {
 	vm_run(run->vm);
+	while (run->restart && run->vm->outcome.why == STOP_RESET) {
+		if (vm_reset(run->vm) == 0)
+			vm_run(run->vm);
+		else
+			run->vm->outcome.why = STOP_ERROR;
+	}
 	outcome_text(&run->vm->outcome, why, len);
 	return outcome_status(&run->vm->outcome);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Theory of operation: `lkvm stat` asks a running VM over its control socket (ipc.h) and prints the
- * answer: as it came with --json, else one line for each value, "exits.mmio  17", by a walk over the
- * JSON that knows nothing of what the VM has to tell.
+ * answer: as it came with --json, else one line for each value, "exits.mmio  17", by a walk over
+ * the JSON that knows nothing of what the VM has to tell.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -91,7 +91,8 @@ static void print_value(const struct walk *w, const char *value, size_t len)
 }
 
 /* One member or element, with its name appended to the path. */
-static bool walk_member(struct walk *w, size_t path_len, unsigned depth, bool object, unsigned index)
+static bool walk_member(struct walk *w, size_t path_len, unsigned depth, bool object,
+			unsigned index)
 {
 	size_t room = sizeof(w->path) - path_len, len;
 	const char *key;
@@ -104,7 +105,8 @@ static bool walk_member(struct walk *w, size_t path_len, unsigned depth, bool ob
 		if (!key || next_token(w) != ':')
 			return false;
 		w->p++;
-		n = snprintf(w->path + path_len, room, "%s%.*s", path_len ? "." : "", (int)len, key);
+		n = snprintf(w->path + path_len, room, "%s%.*s", path_len ? "." : "", (int)len,
+			     key);
 	} else {
 		n = snprintf(w->path + path_len, room, "[%u]", index);
 	}
@@ -231,7 +233,8 @@ static int is_socket(const struct dirent *e)
 {
 	size_t len = strlen(e->d_name);
 
-	return len > 5 && len <= 5 + IPC_NAME_MAX && e->d_name[0] != '.' && !strcmp(e->d_name + len - 5, ".sock");
+	return len > 5 && len <= 5 + IPC_NAME_MAX && e->d_name[0] != '.' &&
+	       !strcmp(e->d_name + len - 5, ".sock");
 }
 
 /* Sockets that nobody listens on are what is left of VMs that were killed: passed over. */
@@ -265,7 +268,7 @@ static int stat_all(bool json)
 int cmd_stat(int argc, char **argv)
 {
 	struct stat_args args = { .name = NULL };
-	int next = opt_parse(stat_opts, argc, argv, &args, NULL);
+	int next = opt_parse(stat_opts, argc, argv, &args, NULL), err;
 
 	if (next < 0)
 		return EXIT_CANNOT;
@@ -277,5 +280,7 @@ int cmd_stat(int argc, char **argv)
 		log_err("stat: --all and --name %s: use one of them", args.name);
 		return EXIT_CANNOT;
 	}
-	return (args.name ? stat_one(ipc_connect(args.name), args.name, args.json) : stat_all(args.json)) ? EXIT_CANNOT : 0;
+	err = args.name ? stat_one(ipc_connect(args.name), args.name, args.json)
+			: stat_all(args.json);
+	return err ? EXIT_CANNOT : 0;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Theory of operation: see ipc.h for folder and protocol. All of it runs on the loop thread, so there
- * is no lock. A client can do no more than waste its own connection: it must be the same user or root,
- * nothing here blocks, a request has a limit, and when all places are taken the one who has waited
- * longest without a complete request loses his.
+ * Theory of operation: see ipc.h for folder and protocol. All of it runs on the loop thread, so
+ * there is no lock. A client can do no more than waste its own connection: it must be the same user
+ * or root, nothing here blocks, a request has a limit, and when all places are taken the one who
+ * has waited longest without a complete request loses his.
  *
- * Who owns a name is decided under flock() on the folder: a socket that nobody listens on is of a VM
- * that died and is replaced; one that answers is refused. When the VM ends it removes the path only if
- * it is still the inode that it made.
+ * Who owns a name is decided under flock() on the folder: a socket that nobody listens on is of a
+ * VM that died and is replaced; one that answers is refused. When the VM ends it removes the path
+ * only if it is still the inode that it made.
  */
 #include <fcntl.h>
 #include <sys/file.h>
@@ -52,7 +52,8 @@ int name_check(const char *name)
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 	size_t len = strlen(name);
 
-	if (len && len <= IPC_NAME_MAX && strspn(name, allowed) == len && *name != '.' && *name != '-')
+	if (len && len <= IPC_NAME_MAX && strspn(name, allowed) == len && *name != '.' &&
+	    *name != '-')
 		return 0;
 	log_err("--name: %s: not a name; use 1 to %d of A-Z a-z 0-9 . _ -, the first not . or -",
 		*name ? name : "''", IPC_NAME_MAX);
@@ -240,7 +241,8 @@ static void on_listener(struct loop_src *src, u32 events)
 	if (fd < 0) {
 		/* Out of file descriptors: the connection would stay ready and the loop spin. */
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-			log_warn("control socket: %s; lkvm stat no longer works for this VM", strerror(errno));
+			log_warn("control socket: %s; lkvm stat no longer works for this VM",
+				 strerror(errno));
 			loop_del(ipc->m->loop, src);
 		}
 		return;
@@ -324,8 +326,8 @@ static void log_failure(const struct ipc *ipc, const char *name, int err)
 			ipc->addr.sun_path[0] ? ipc->addr.sun_path : name, strerror(-err));
 }
 
-struct ipc *ipc_new(struct machine *m, const char *name, void (*stat)(void *ctx, FILE *out), void *ctx,
-		    int *err)
+struct ipc *ipc_new(struct machine *m, const char *name, void (*stat)(void *ctx, FILE *out),
+		    void *ctx, int *err)
 {
 	struct ipc *ipc;
 
@@ -344,7 +346,8 @@ struct ipc *ipc_new(struct machine *m, const char *name, void (*stat)(void *ctx,
 	ipc->dir = -1;
 	ipc->listener = (struct loop_src){ .fd = -1, .fn = on_listener, .name = "control socket" };
 	for (unsigned i = 0; i < MAX_CLIENTS; i++) {
-		ipc->client[i].src = (struct loop_src){ .fd = -1, .fn = on_client, .name = "control client" };
+		ipc->client[i].src =
+			(struct loop_src){ .fd = -1, .fn = on_client, .name = "control client" };
 		ipc->client[i].ipc = ipc;
 	}
 	*err = ipc_listen(ipc, name);
@@ -360,7 +363,8 @@ static void remove_socket(const struct ipc *ipc)
 	struct stat st;
 
 	flock(ipc->dir, LOCK_EX);
-	if (lstat(ipc->addr.sun_path, &st) == 0 && st.st_dev == ipc->st_dev && st.st_ino == ipc->st_ino)
+	if (lstat(ipc->addr.sun_path, &st) == 0 && st.st_dev == ipc->st_dev &&
+	    st.st_ino == ipc->st_ino)
 		unlink(ipc->addr.sun_path);
 	flock(ipc->dir, LOCK_UN);
 }

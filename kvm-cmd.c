@@ -17,8 +17,8 @@ const struct command commands[] = {
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
-static const char *const not_yet[] = { "list",    "stop",  "pause", "resume", "balloon", "debug", "setup",
-				       "sandbox", "bench", "exec",  "cable",  NULL };
+static const char *const not_yet[] = { "list",  "stop",    "pause", "resume", "balloon", "debug",
+				       "setup", "sandbox", "bench", "exec",   "cable",   NULL };
 
 const struct command *command_find(const char *name)
 {

@@ -17,8 +17,8 @@
 /* "-n: guest_mac=02:zz: WHY"; without a key "-m: 10X: WHY" */
 static int refuse(const char *option, const char *key, const char *value, const char *why)
 {
-	log_err("%s: %s%s%s: %s", option, key ? key : "", key ? "=" : "", *value || key ? value : "''",
-		why);
+	log_err("%s: %s%s%s: %s", option, key ? key : "", key ? "=" : "",
+		*value || key ? value : "''", why);
 	return -EINVAL;
 }
 
@@ -51,7 +51,8 @@ static const struct opt *find_letter(const struct opt *opts, char letter)
  * Takes the option at argv[i]; @value is what was glued to it, or NULL. Returns the index of the
  * next argument or -errno.
  */
-static int take_option(const struct opt *opt, const char *value, int i, int argc, char **argv, void *ctx)
+static int take_option(const struct opt *opt, const char *value, int i, int argc, char **argv,
+		       void *ctx)
 {
 	int err;
 
@@ -80,8 +81,8 @@ static int take_long(const struct opt *opts, int i, int argc, char **argv, void 
 	const char *name = argv[i] + 2;
 	size_t len = strcspn(name, "=");
 
-	return take_option(find_long(opts, name, len), name[len] ? name + len + 1 : NULL, i, argc, argv,
-			   ctx);
+	return take_option(find_long(opts, name, len), name[len] ? name + len + 1 : NULL, i, argc,
+			   argv, ctx);
 }
 
 /* "-x" or "-xvalue" */
@@ -199,7 +200,8 @@ void opt_keys_usage(const struct opt_key *keys, FILE *out)
 	}
 }
 
-static int take_key(const struct opt_key *keys, const char *option, char *item, u64 *seen, void *ctx)
+static int take_key(const struct opt_key *keys, const char *option, char *item, u64 *seen,
+		    void *ctx)
 {
 	char *value = strchr(item, '=');
 	unsigned i = 0;
@@ -241,7 +243,9 @@ int opt_keys(const struct opt_key *keys, const char *option, const char *list, v
 
 /* --- values --- */
 
-/* Leading decimal digits of @s into *@out. The rest, or NULL when there are no digits or too many. */
+/*
+ * Leading decimal digits of @s into *@out. The rest, or NULL when there are no digits or too many.
+ */
 static const char *take_digits(const char *s, u64 *out)
 {
 	u64 v = 0;
@@ -249,7 +253,8 @@ static const char *take_digits(const char *s, u64 *out)
 	if (!isdigit((unsigned char)*s))
 		return NULL;
 	for (; isdigit((unsigned char)*s); s++) {
-		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (u64)(*s - '0'), &v))
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (u64)(*s - '0'), &v))
 			return NULL;
 	}
 	*out = v;

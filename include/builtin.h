@@ -12,7 +12,7 @@ struct command {
 	const char *name;
 	const char *args; /* what may follow the options; "" = nothing */
 	const char *help;
-	const struct opt *opts; /* NULL = none */
+	const struct opt *opts;            /* NULL = none */
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name. The exit status */
 };
 

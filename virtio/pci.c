@@ -34,7 +34,7 @@
 #define VIRTIO_ID_BASE   0x1040
 #define VIRTIO_REVISION  1
 #define PAGE             VIRTIO_PCI_PAGE
-_Static_assert(VIRTIO_MAX_VQS * VIRTIO_PCI_NOTIFY_STRIDE <= 256, "PCI allows no more for ports");
+_Static_assert(256 >= VIRTIO_MAX_VQS * VIRTIO_PCI_NOTIFY_STRIDE, "PCI allows no more for ports");
 
 /* virtio 1.3 4.1.4: cfg_type */
 enum { CAP_COMMON = 1, CAP_NOTIFY, CAP_ISR, CAP_DEVICE, CAP_PCI_CFG };
@@ -326,17 +326,30 @@ static void cfg_read(struct pci_dev *pci, unsigned off, unsigned len)
 	}
 }
 
+static void msix_control_changed(struct virtio_pci *p, unsigned off, unsigned len)
+{
+	if (!msix_cfg_write(&p->msix, off, len))
+		return;
+	pthread_mutex_lock(&p->tp.dev->lock);
+	virtio_pci_msix_switched(p);
+	pthread_mutex_unlock(&p->tp.dev->lock);
+}
+
 static void cfg_write(struct pci_dev *pci, unsigned off, unsigned len)
 {
 	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
 
 	if (touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
 		window_access(p, true);
-	if (!msix_cfg_write(&p->msix, off, len))
-		return;
-	pthread_mutex_lock(&p->tp.dev->lock);
-	virtio_pci_msix_switched(p);
-	pthread_mutex_unlock(&p->tp.dev->lock);
+	msix_control_changed(p, off, len);
+}
+
+static void cfg_reset(struct pci_dev *pci)
+{
+	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
+
+	msix_control_changed(p, 0, sizeof(pci->cfg));
+	msix_reset(&p->msix);
 }
 
 /* --- building --- */
@@ -391,6 +404,7 @@ static int build(struct virtio_pci *p)
 	p->pci.bar_moved = virtio_pci_bar_moved;
 	p->pci.cfg_read = cfg_read;
 	p->pci.cfg_write = cfg_write;
+	p->pci.reset = cfg_reset;
 	pci_dev_bar(&p->pci, BAR_REGS, NR_PAGES * PAGE, false, &regs_ops, p);
 	add_cap(p, CAP_COMMON, BAR_REGS, PAGE_COMMON * PAGE, sizeof(struct common_cfg));
 	if (pci_has_io(dev->m->pci)) {

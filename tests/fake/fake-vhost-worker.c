@@ -112,6 +112,7 @@ static int pop(struct fake_vhost *fv, struct fake_vring *r, struct chain *c)
 {
 	u16 avail = __atomic_load_n(&r->avail->idx, __ATOMIC_ACQUIRE);
 
+	r->avail_idx = avail;
 	c->out = c->in = 0;
 	c->out_len = c->in_len = 0;
 	if (avail == r->last_avail)
@@ -161,13 +162,14 @@ static void kicks(struct fake_vhost *fv, struct fake_vring *r, bool on)
 	if (!has(fv, VIRTIO_B_EVENT_IDX))
 		__atomic_store_n(&r->used->flags, on ? 0 : 1, __ATOMIC_RELAXED);
 	else if (on)
-		__atomic_store_n((u16 *)(void *)&r->used->ring[r->num], r->last_avail, __ATOMIC_RELAXED);
+		__atomic_store_n((u16 *)(void *)&r->used->ring[r->num], r->avail_idx, __ATOMIC_RELAXED);
 	__sync_synchronize();
 }
 
+/* Did the driver add anything since the last look? */
 static bool more(const struct fake_vring *r)
 {
-	return __atomic_load_n(&r->avail->idx, __ATOMIC_RELAXED) != r->last_avail;
+	return __atomic_load_n(&r->avail->idx, __ATOMIC_RELAXED) != r->avail_idx;
 }
 
 static void give_up(struct fake_vring *r)
@@ -232,7 +234,7 @@ static int get_buffers(struct fake_vhost *fv, struct fake_vring *r, u64 len, str
 		put_used(r, (unsigned)n++, c.head, (u32)MIN(c.in_len, len - have));
 		*nr_iov += c.in;
 		have += c.in_len;
-		if (have < len && *nr_iov > MAX_IOV / 2) {
+		if (*nr_iov > MAX_IOV / 2 && have < len) {
 			r->last_avail -= (u16)n;
 			return -2;
 		}
@@ -266,7 +268,8 @@ static bool rx_frame(struct fake_vhost *fv, struct fake_vring *r)
 	n = get_buffers(fv, r, (u64)len, iov, &nr_iov);
 	if (n == 0) {
 		kicks(fv, r, true);
-		n = get_buffers(fv, r, (u64)len, iov, &nr_iov);
+		if (more(r))
+			n = get_buffers(fv, r, (u64)len, iov, &nr_iov);
 	}
 	if (n == -1)
 		give_up(r);

@@ -37,7 +37,8 @@ struct fake_vring {
 	const struct vring_desc *desc;
 	const struct vring_avail *avail;
 	struct vring_used *used;
-	u16 last_avail, last_used, signalled;
+	u16 last_avail, last_used;
+	u16 avail_idx; /* as it was seen last */
 	bool signalled_valid;
 	int kick, call, err; /* our own duplicates; -1 = none */
 	bool enabled;        /* a backend is attached */

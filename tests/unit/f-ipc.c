@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Theory of operation: each call of the control socket's set-up fails once; nothing may stay behind. */
+/*
+ * Theory of operation: each call of the control socket's set-up fails once; nothing may stay
+ * behind.
+ */
 #include "tap.h"
 #include "fake/fault.h"
 #include "ipc.h"

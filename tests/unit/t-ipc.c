@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Theory of operation: the control socket with real sockets in a folder of its own for each test, and a
- * loop that the test steps itself, so that a client and the VM can live in one thread.
+ * Theory of operation: the control socket with real sockets in a folder of its own for each test,
+ * and a loop that the test steps itself, so that a client and the VM can live in one thread.
  */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -112,8 +112,10 @@ static void expect_answer(int fd, const char *want)
 
 static void t_names(void)
 {
+	/* clang-format off */
 	static const char *const bad[] = { "", ".", "..", ".x", "-x", "a/b", "a b", "a\nb", "\xc3\xa4", "a:b",
 		"12345678901234567890123456789012345678901234567890123456789012345" };
+	/* clang-format on */
 
 	log_set_sink(keep);
 	CHECK_EQ(name_check("guest-1"), 0);
@@ -370,7 +372,8 @@ static void t_paths_too_long(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, T(t_names), T(t_stat), T(t_wakeups), T(t_bad_requests), T(t_hung_clients),
-		       T(t_folder), T(t_foreign_folder), T(t_name_taken), T(t_stale_socket), T(t_not_a_socket),
-		       T(t_removes_its_own_only), T(t_paths_too_long));
+	return TAP_RUN(argc, argv, T(t_names), T(t_stat), T(t_wakeups), T(t_bad_requests),
+		       T(t_hung_clients), T(t_folder), T(t_foreign_folder), T(t_name_taken),
+		       T(t_stale_socket), T(t_not_a_socket), T(t_removes_its_own_only),
+		       T(t_paths_too_long));
 }

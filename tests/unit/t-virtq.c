@@ -301,7 +301,8 @@ static void t_indirect_after_direct(void)
 	ring_init(&r, false, true);
 	put_table(&r, DATA + 0x400, table, 2);
 	r.desc[0] = (struct vring_desc){ DATA, 1, VRING_DESC_F_NEXT, 1 };
-	r.desc[1] = (struct vring_desc){ DATA + 0x400, 32, VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE, 0 };
+	r.desc[1] = (struct vring_desc){ DATA + 0x400, 32,
+					 VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE, 0 };
 	make_available(&r, 0);
 	REQUIRE(pop(&r) == 1);
 	CHECK_EQ(r.chain.out_len, 8);
@@ -317,7 +318,8 @@ static void t_indirect_longer_than_ring(void)
 
 	ring_init(&r, false, true);
 	for (u16 i = 0; i < 64; i++)
-		table[i] = (struct vring_desc){ DATA, 1, i < 63 ? VRING_DESC_F_NEXT : 0, (u16)(i + 1) };
+		table[i] = (struct vring_desc){ DATA, 1, i < 63 ? VRING_DESC_F_NEXT : 0,
+						(u16)(i + 1) };
 	put_table(&r, DATA + 0x400, table, 64);
 	r.desc[0] = (struct vring_desc){ DATA + 0x400, sizeof(table), VRING_DESC_F_INDIRECT, 0 };
 	make_available(&r, 0);
@@ -488,9 +490,9 @@ static void t_signal_full(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, T(t_map_checks), T(t_map_event_idx_room), T(t_reset), T(t_pop_order),
-		       T(t_unpop), T(t_e2big), T(t_spans), T(t_last_bytes), T(t_indirect_anywhere),
-		       T(t_indirect_after_direct), T(t_indirect_longer_than_ring),
-		       T(t_publish_at_once), T(t_no_interrupt), T(t_event_idx), T(t_canary), T(t_kicks),
-		       T(t_resume), T(t_signal_full));
+	return TAP_RUN(argc, argv, T(t_map_checks), T(t_map_event_idx_room), T(t_reset),
+		       T(t_pop_order), T(t_unpop), T(t_e2big), T(t_spans), T(t_last_bytes),
+		       T(t_indirect_anywhere), T(t_indirect_after_direct),
+		       T(t_indirect_longer_than_ring), T(t_publish_at_once), T(t_no_interrupt),
+		       T(t_event_idx), T(t_canary), T(t_kicks), T(t_resume), T(t_signal_full));
 }

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The NIC with both ends in the test. Theory of operation: fake-nic.h. */
+#include <unistd.h>
+
+#include "fake-nic.h"
+
+#define QUEUE_SIZE 256
+#define RX_MEM     (8 * MiB)
+#define TX_MEM     (6 * MiB)
+
+const u8 fake_nic_mac[6] = { 0x02, 0x15, 0x15, 0x01, 0x02, 0x03 };
+struct fake_vhost *fake_nic_dev_vhost;
+
+static void fatal(const char *what)
+{
+	printf("# fake nic: %s\n", what);
+	exit(1);
+}
+
+/* --- life cycle --- */
+
+static struct vhost *make_vhost(struct fake_nic *nic, u64 features)
+{
+	int err;
+
+	if (!features)
+		features = FAKE_VHOST_FEATURES;
+	if (nic->kind == NIC_USER)
+		return NULL;
+	if (nic->kind == NIC_VHOST) {
+		nic->fv = fake_vhost_new(nic->fn->nif.fd, features, 0);
+		return &nic->fv->vh;
+	}
+	nic->fv = fake_nic_dev_vhost = fake_vhost_bare(nic->fn->nif.fd, features);
+	return vhost_net_open(nic->fn->nif.fd, 0, &err);
+}
+
+void fake_nic_init(struct fake_nic *nic, enum nic_kind kind, u64 vhost_features)
+{
+	struct net_params params = { .queue_size = QUEUE_SIZE };
+	struct vhost *vh;
+	int err;
+
+	memset(nic, 0, sizeof(*nic));
+	nic->kind = kind;
+	fake_machine_init(&nic->fm, NULL);
+	nic->fn = fake_netif_new();
+	nic->fn->closed = &nic->nif_closed;
+	vh = make_vhost(nic, vhost_features);
+	if (kind != NIC_USER && !vh)
+		fatal("no vhost");
+	if (nic->fv)
+		nic->fv->nr_log = nic->fv->calls = 0; /* what comes from now on counts */
+	memcpy(params.mac, fake_nic_mac, sizeof(params.mac));
+	nic->dev = net_new(&nic->fm.m, &params, &nic->fn->nif, vh, &err);
+	if (!nic->dev)
+		fatal("no device");
+	if (virtio_pci_attach(nic->dev))
+		fatal("no transport");
+	virtio_register(nic->dev);
+}
+
+static void take_memory(struct fake_nic *nic)
+{
+	nic->buf[0].seg[0].gpa = fake_alloc_high(&nic->drv, RX_MEM, 64);
+	nic->tx_mem = nic->tx_next = fake_alloc_high(&nic->drv, TX_MEM, 64);
+}
+
+void fake_nic_open(struct fake_nic *nic, enum nic_kind kind, const struct fake_driver_opts *opts)
+{
+	fake_nic_init(nic, kind, 0);
+	fake_driver_open(&nic->drv, &nic->fm, 1, opts);
+	take_memory(nic);
+}
+
+bool fake_nic_restart(struct fake_nic *nic)
+{
+	nic->nr_bufs = 0;
+	return fake_driver_restart(&nic->drv);
+}
+
+void fake_nic_free(struct fake_nic *nic)
+{
+	struct fake_vhost *fv = nic->fv;
+
+	fake_machine_free(&nic->fm);
+	if (!nic->nif_closed)
+		fatal("the netif was not closed");
+	if (fv && nic->kind == NIC_VHOST && !fv->closed)
+		fatal("the vhost was not closed");
+	if (fv && (fv->ring[0].enabled || fv->ring[1].enabled))
+		fatal("a ring was left enabled");
+	if (fv && fv->misuse)
+		fatal("the vhost's verbs were misused");
+	fake_vhost_free(fv);
+}
+
+/* --- the guest --- */
+
+/* Buffers lie one behind the other; gpa of buffer 0 is where they begin. */
+static struct nic_buf *new_buf(struct fake_nic *nic, const u32 *lens)
+{
+	u64 base = nic->buf[0].seg[0].gpa, at = base;
+	struct nic_buf *b;
+
+	if (nic->nr_bufs) {
+		const struct nic_buf *last = &nic->buf[nic->nr_bufs - 1];
+
+		at = last->seg[last->nr - 1].gpa + last->seg[last->nr - 1].len;
+	}
+	if (nic->nr_bufs == NIC_BUFS)
+		fatal("too many receive buffers");
+	b = &nic->buf[nic->nr_bufs++];
+	for (b->nr = 0; lens[b->nr] && b->nr < NIC_BUF_SEGS; b->nr++) {
+		b->seg[b->nr] = (struct fake_seg){ at, lens[b->nr], true };
+		at += lens[b->nr];
+	}
+	if (at > base + RX_MEM)
+		fatal("receive buffers are too large");
+	return b;
+}
+
+/* The wire may see what was in a buffer; the guest must not. */
+static void post(struct fake_nic *nic, struct nic_buf *b)
+{
+	for (unsigned i = 0; i < b->nr; i++)
+		memset(fake_ptr(&nic->drv, b->seg[i].gpa, b->seg[i].len), 0xee, b->seg[i].len);
+	if (fake_vq_add(&nic->drv.vq[0], b->seg, b->nr, b) < 0)
+		fatal("the receive ring is full");
+}
+
+void fake_nic_post_cut(struct fake_nic *nic, unsigned n, const u32 *lens)
+{
+	while (n--)
+		post(nic, new_buf(nic, lens));
+	fake_vq_kick(&nic->drv.vq[0]);
+}
+
+void fake_nic_post(struct fake_nic *nic, unsigned n, u32 len)
+{
+	fake_nic_post_cut(nic, n, (u32[]){ len, 0 });
+}
+
+bool fake_nic_send_cut(struct fake_nic *nic, const void *frame, u32 len, const u32 *lens)
+{
+	struct fake_seg seg[FAKE_INDIRECT_MAX];
+	u32 total = NET_HDR_LEN + len, left = total;
+	unsigned n = 0;
+	u8 *p;
+
+	if (nic->tx_next + total > nic->tx_mem + TX_MEM)
+		nic->tx_next = nic->tx_mem;
+	p = fake_ptr(&nic->drv, nic->tx_next, total);
+	memset(p, 0, NET_HDR_LEN);
+	memcpy(p + NET_HDR_LEN, frame, len);
+	for (u64 at = nic->tx_next; left; left -= seg[n++].len) {
+		seg[n] = (struct fake_seg){ at, lens[n] && lens[n] < left ? lens[n] : left, false };
+		at += seg[n].len;
+	}
+	nic->tx_next += total;
+	if (fake_vq_add(&nic->drv.vq[1], seg, n, nic) < 0)
+		return false;
+	fake_vq_kick(&nic->drv.vq[1]);
+	return true;
+}
+
+bool fake_nic_send(struct fake_nic *nic, const void *frame, u32 len)
+{
+	return fake_nic_send_cut(nic, frame, len, (u32[]){ 0 });
+}
+
+unsigned fake_nic_reap(struct fake_nic *nic)
+{
+	unsigned n = 0;
+
+	while (fake_vq_get(&nic->drv.vq[1], NULL))
+		n++;
+	nic->nr_reaped += n;
+	return n;
+}
+
+/* Appends what the device wrote to buffer @b. */
+static u32 collect(struct fake_nic *nic, const struct nic_buf *b, u32 len, u8 *to, u32 room)
+{
+	u32 done = 0;
+
+	for (unsigned i = 0; i < b->nr && done < len; i++) {
+		u32 n = MIN(b->seg[i].len, len - done);
+
+		n = MIN(n, room - done);
+		memcpy(to + done, fake_ptr(&nic->drv, b->seg[i].gpa, n), n);
+		done += n;
+	}
+	return done;
+}
+
+long fake_nic_recv(struct fake_nic *nic, void *frame, u32 room, u16 *num_buffers)
+{
+	static u8 packet[2 * (NET_HDR_LEN + NET_MAX_FRAME)];
+	u16 left = 1, n = 0;
+	u32 got = 0;
+
+	for (bool first = true; left; left--, first = false) {
+		u32 len;
+		const struct nic_buf *b = fake_vq_get(&nic->drv.vq[0], &len);
+
+		if (!b && first)
+			return -1;
+		if (!b)
+			fatal("a packet became visible in parts");
+		got += collect(nic, b, len, packet + got, sizeof(packet) - got);
+		if (!first)
+			continue;
+		if (got < NET_HDR_LEN)
+			fatal("a first buffer shorter than the header was used");
+		memcpy(&n, packet + 10, sizeof(n));
+		if (!n || n > NIC_BUFS)
+			fatal("num_buffers is wrong");
+		left = n;
+	}
+	if (num_buffers)
+		*num_buffers = n;
+	memcpy(frame, packet + NET_HDR_LEN, MIN(room, got - NET_HDR_LEN));
+	return (long)got - NET_HDR_LEN;
+}
+
+/* --- both --- */
+
+void fake_nic_frame(u8 *frame, u32 len, u32 seed)
+{
+	u32 x = seed * 2654435761u + 1;
+
+	for (u32 i = 0; i < len; i++) {
+		x = x * 1664525 + 1013904223;
+		frame[i] = (u8)(x >> 24);
+	}
+	memset(frame, 0xff, MIN(6u, len));
+	if (len >= 14) {
+		frame[12] = 0x88;
+		frame[13] = 0xb5;
+	}
+}
+
+bool fake_nic_is_frame(const u8 *frame, u32 len, u32 seed)
+{
+	static u8 want[NET_MAX_FRAME];
+
+	fake_nic_frame(want, len, seed);
+	return memcmp(frame, want, len) == 0;
+}
+
+void fake_nic_pause(void)
+{
+	usleep(1000);
+}
+
+void fake_nic_settle(struct fake_nic *nic)
+{
+	for (int i = 0; i < 20; i++) {
+		fake_machine_run(&nic->fm);
+		fake_nic_pause();
+	}
+}
