@@ -7,6 +7,8 @@
 # The Debian release inside the test host and the guest, whatever release this machine runs.
 SUITE=${TESTHOST_SUITE:-trixie}
 
+PATH=$PATH:/usr/sbin:/sbin	# depmod, mke2fs
+
 say() { printf '%s: %s\n' "${0#"$PWD"/}" "$*" >&2; }
 die() { say "$*"; exit 1; }
 
@@ -27,13 +29,14 @@ debian_mirror()
 }
 
 # debian_unpack DIR ARCH PACKAGE...: the packages and what they depend on, unpacked below DIR.
-# No maintainer script runs, so this is quick and needs no privileges inside DIR.
+# No maintainer script runs, so this is quick and works for any user (to whom the files belong then).
 debian_unpack()
 {
-	local dir=$1 arch=$2
+	local dir=$1 arch=$2 mode=()
 	shift 2
 
-	mmdebstrap --quiet --variant=extract --architectures="$arch" --components=main \
+	[[ $(id -u) = 0 ]] || mode=(--mode=chrootless)
+	mmdebstrap --quiet "${mode[@]}" --variant=extract --architectures="$arch" --components=main \
 		--include="$(IFS=,; echo "$*")" --aptopt='APT::Install-Recommends "false"' \
 		"$SUITE" "$dir" "$(debian_mirror)"
 }
