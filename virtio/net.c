@@ -187,7 +187,7 @@ static int net_starting(struct virtio_device *dev)
 	int r = nif->ops->set_offload(nif, dev->acked[0] & NETIF_FEATURES);
 
 	if (r < 0)
-		log_warn("net %s: cannot set offloads: %s", nif->name, strerror(-r));
+		log_warn_once("net %s: cannot set offloads: %s", nif->name, strerror(-r));
 	return r;
 }
 
