@@ -218,6 +218,13 @@ static const struct virtio_device_ops net_ops = {
 	.free = net_free,
 };
 
+const struct net_stats *net_device_stats(struct virtio_device *dev, unsigned pair)
+{
+	struct net *net = to_net(dev);
+
+	return pair < NR_PAIRS && net->user[pair] ? net_user_stats(net->user[pair]) : NULL;
+}
+
 static void net_offer(struct net *net)
 {
 	u64 features[2] = {
