@@ -22,7 +22,6 @@
 #include "vcpu.h"
 #include "vm.h"
 
-#define EXIT_CANNOT  125
 #define DEFAULT_MEM  (256 * MiB) /* bytes */
 #define MAX_CPUS     4096        /* what the option takes; the architecture knows better */
 #define MAX_TIMEOUT  (365ULL * 24 * 3600)
@@ -33,13 +32,13 @@ struct run {
 	struct vm_config cfg;
 	char *name, *cmdline;
 	const char *kernel, *initrd, *params;
-	u64 timeout; /* seconds, 0 = none */
+	u64 timeout;  /* seconds, 0 = none */
+	bool restart; /* a reset begins another life of the guest */
 	struct device_list devices;
 
 	struct vm *vm;
 	struct ipc *ipc;
 	struct loop_src signals, timer;
-	sigset_t old_mask;
 };
 
 /* --- options --- */
@@ -68,12 +67,10 @@ static int set_params(void *ctx, const struct opt *opt, const char *value)
 static int set_mem(void *ctx, const struct opt *opt, const char *value)
 {
 	struct run *run = ctx;
-	u64 page = (u64)sysconf(_SC_PAGESIZE);
-	int err;
+	int err = opt_size("-m", value, &run->cfg.mem);
 
 	(void)opt;
-	err = opt_size("-m", value, &run->cfg.mem);
-	run->cfg.mem = ALIGN_UP(run->cfg.mem, page);
+	run->cfg.mem = ALIGN_UP(run->cfg.mem, (u64)sysconf(_SC_PAGESIZE));
 	return err;
 }
 
@@ -92,6 +89,18 @@ static int set_timeout(void *ctx, const struct opt *opt, const char *value)
 {
 	(void)opt;
 	return opt_u64("--timeout", NULL, value, 1, MAX_TIMEOUT, &((struct run *)ctx)->timeout);
+}
+
+static int set_reboot(void *ctx, const struct opt *opt, const char *value)
+{
+	struct run *run = ctx;
+
+	(void)opt;
+	run->restart = !strcmp(value, "restart");
+	if (run->restart || !strcmp(value, "exit"))
+		return 0;
+	log_err("--reboot: %s: there is no such way; use exit or restart", value);
+	return -EINVAL;
 }
 
 static int set_name(void *ctx, const struct opt *opt, const char *value)
@@ -136,6 +145,7 @@ const struct opt run_opts[] = {
 	{ 'c', "cpus", "N", "number of vCPUs; default 1", set_cpus },
 	{ 'n', "network", "KEYS", "a NIC, as key=value,...; may be given several times", set_device },
 	{ 0, "name", "NAME", "name of the VM; default guest-PID", set_name },
+	{ 0, "reboot", "HOW", "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
 	{ 0, "timeout", "SEC", "end the VM after so many seconds, with status 124", set_timeout },
 	{ 0, NULL, NULL, NULL, NULL },
 };
@@ -164,7 +174,7 @@ static int parse(struct run *run, int argc, char **argv)
 
 /* --- files --- */
 
-static int open_file(const char *what, const char *path, int *fd)
+static int open_file(const char *what, const char *path, bool again, int *fd)
 {
 	struct stat st;
 	int err;
@@ -179,6 +189,10 @@ static int open_file(const char *what, const char *path, int *fd)
 		log_err("%s %s: it is a directory; name a file", what, path);
 		return -EISDIR;
 	}
+	if (again && fstat(*fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		log_err("--reboot restart: %s %s can be read only once; use a regular file", what, path);
+		return -ESPIPE;
+	}
 	return 0;
 }
 
@@ -190,9 +204,9 @@ static int open_files(struct run *run)
 	boot->kernel_path = run->kernel;
 	boot->initrd_path = run->initrd;
 	boot->cmdline = run->cmdline;
-	err = open_file("kernel", run->kernel, &boot->kernel_fd);
+	err = open_file("kernel", run->kernel, run->restart, &boot->kernel_fd);
 	if (!err && run->initrd)
-		err = open_file("initrd", run->initrd, &boot->initrd_fd);
+		err = open_file("initrd", run->initrd, run->restart, &boot->initrd_fd);
 	return err;
 }
 
@@ -234,21 +248,17 @@ static void ending_signals(sigset_t *set)
 	sigaddset(set, SIGQUIT);
 }
 
-/* Blocked before any thread is made, so that all threads inherit it; a closed pipe is an error, not a signal. */
-static void signals_block(struct run *run)
-{
-	sigset_t set;
-
-	ending_signals(&set);
-	pthread_sigmask(SIG_BLOCK, &set, &run->old_mask);
-	signal(SIGPIPE, SIG_IGN);
-}
-
+/*
+ * From here on the loop takes them. Not earlier: what may take for ever before (a pipe as kernel, a
+ * script) ends by a signal's default action, and has nothing yet that must be put back. No thread was made
+ * so far, so all inherit the mask.
+ */
 static int signals_add(struct run *run)
 {
 	sigset_t set;
 
 	ending_signals(&set);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	run->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	run->signals.fn = on_signal;
 	run->signals.name = "signals";
@@ -315,21 +325,22 @@ static int run_setup(struct run *run)
 	int err;
 
 	run->vm = vm_new(&run->cfg, &err);
-	close_files(run);
+	if (!run->restart)
+		close_files(run);
 	if (!run->vm)
 		return err;
 	err = device_list_create(&run->vm->m, &run->devices, run->name);
 	if (err)
 		return err;
-	run->ipc = ipc_new(&run->vm->m, run->name, write_stat, run, &err);
-	if (!run->ipc)
-		return err;
 	err = signals_add(run);
 	if (!err)
 		err = timer_add(run);
-	if (err)
+	if (err) {
 		log_err("signals and timers: %s", strerror(-err));
-	return err;
+		return err;
+	}
+	run->ipc = ipc_new(&run->vm->m, run->name, write_stat, run, &err);
+	return run->ipc ? 0 : err;
 }
 
 static void run_cleanup(struct run *run)
@@ -350,6 +361,12 @@ static void run_cleanup(struct run *run)
 static int run_vm(struct run *run, char *why, size_t len)
 {
 	vm_run(run->vm);
+	while (run->restart && run->vm->outcome.why == STOP_RESET) {
+		if (vm_reset(run->vm) == 0)
+			vm_run(run->vm);
+		else
+			run->vm->outcome.why = STOP_ERROR;
+	}
 	outcome_text(&run->vm->outcome, why, len);
 	return outcome_status(&run->vm->outcome);
 }
@@ -364,7 +381,7 @@ int cmd_run(int argc, char **argv)
 	char why[128] = "", name[80] = "";
 	int status = EXIT_CANNOT;
 
-	signals_block(&run);
+	signal(SIGPIPE, SIG_IGN); /* a reader that is gone is an error of write(), not our end */
 	if (parse(&run, argc, argv) == 0 && open_files(&run) == 0) {
 		run.cfg.name = run.name;
 		snprintf(name, sizeof(name), "%s", run.name);

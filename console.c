@@ -143,6 +143,15 @@ void console_stop(struct console *con)
 }
 
 /* The longest piece of the ring in one line. */
+void console_restart(struct console *con)
+{
+	pthread_mutex_lock(&con->lock);
+	con->stopping = false;
+	con->panic_at = 0;
+	pthread_mutex_unlock(&con->lock);
+	__atomic_store_n(&con->saw_panic, false, __ATOMIC_RELEASE);
+}
+
 static size_t ring_peek(struct console *con, const u8 **p)
 {
 	size_t n;
@@ -379,8 +388,11 @@ struct console *console_new(struct machine *m, int in_fd, int out_fd)
 
 int console_start(struct console *con)
 {
-	int err = loop_add(con->m->loop, &con->soon, EPOLLIN);
+	int err;
 
+	if (con->started)
+		return 0;
+	err = loop_add(con->m->loop, &con->soon, EPOLLIN);
 	if (!err) {
 		err = loop_add(con->m->loop, &con->now, EPOLLIN);
 		if (err)

@@ -134,10 +134,10 @@ static const struct opt_key net_keys[] = {
 	{ "script", "program run with the tap's name once it is up, instead of host_ip", net_set_script },
 	{ "downscript", "program run with the tap's name before it goes", net_set_downscript },
 	{ "trans", "pci, the only transport there is yet", net_set_trans },
-	{ "guest_ip", "not there yet", net_refuse },
-	{ "fd", "not there yet", net_refuse },
-	{ "mq", "not there yet", net_refuse },
-	{ "queues", "not there yet", net_refuse },
+	{ "guest_ip", NULL, net_refuse },
+	{ "fd", NULL, net_refuse },
+	{ "mq", NULL, net_refuse },
+	{ "queues", NULL, net_refuse },
 	{ NULL, NULL, NULL },
 };
 

@@ -127,6 +127,17 @@ struct kvm_hv *kvm_hv_new(int vm_fd)
 	return khv;
 }
 
+int kvm_hv_rebase(struct kvm_hv *khv, int vm_fd)
+{
+	int err;
+
+	pthread_mutex_lock(&khv->lock);
+	khv->vm_fd = vm_fd;
+	err = routes_commit(khv);
+	pthread_mutex_unlock(&khv->lock);
+	return err;
+}
+
 struct hv *kvm_hv_base(struct kvm_hv *khv)
 {
 	return &khv->hv;

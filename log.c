@@ -3,8 +3,8 @@
  * Theory of operation: a message is formatted into one buffer and leaves by one write(2), so that
  * lines of two threads never mix and nothing is lost when the process dies. Control characters come
  * from paths and option values that we only quote; they print as '?', which keeps one message one
- * line. The two variables here are the only mutable ones at file scope in the tree: the level is set
- * before threads start, the sink is swapped atomically.
+ * line. The two variables here are the only mutable ones at file scope in the tree: the level is
+ * set before threads start, the sink is swapped atomically.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ static const char *level_prefix(enum log_level level)
 }
 
 /* Room for the newline and its NUL stays free behind the line. */
-static size_t format_line(char *line, size_t size, enum log_level level, const char *fmt, va_list ap)
+static size_t format_line(char *line, size_t size, enum log_level level, const char *fmt,
+			  va_list ap)
 {
 	int n = snprintf(line, size, "%s", level_prefix(level));
 	size_t len;

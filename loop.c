@@ -120,6 +120,15 @@ void loop_stop(struct loop *loop)
 		log_debug("loop: stop: %s", strerror(errno)); /* full: it is awake already */
 }
 
+void loop_restart(struct loop *loop)
+{
+	u64 n;
+
+	if (read(loop->stopfd, &n, sizeof(n)) < 0)
+		log_debug("loop: restart: %s", strerror(errno)); /* nobody had stopped it */
+	__atomic_store_n(&loop->stop, false, __ATOMIC_RELEASE);
+}
+
 u64 loop_wakeups(const struct loop *loop)
 {
 	return __atomic_load_n(&loop->wakeups, __ATOMIC_RELAXED);

@@ -8,6 +8,14 @@ void machine_add(struct machine *m, struct device *dev)
 	m->devices = dev;
 }
 
+void machine_reset_devices(struct machine *m)
+{
+	for (struct device *dev = m->devices; dev; dev = dev->next) {
+		if (dev->reset)
+			dev->reset(dev);
+	}
+}
+
 void machine_free_devices(struct machine *m)
 {
 	for (struct device *dev = m->devices; dev; dev = dev->next) {

@@ -6,6 +6,7 @@
  * for what is loaded at boot. The second costs no page fault for each page: the kernel fills whole
  * pages of the memfd, which took 4 ms for a 14 MB image where memcpy() took 10.
  */
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -60,6 +61,15 @@ void mem_free(struct guest_mem *mem)
 		close(mem->r[i].fd);
 	}
 	mem->nr = 0;
+}
+
+int mem_clear(struct guest_mem *mem)
+{
+	for (unsigned i = 0; i < mem->nr; i++) {
+		if (fallocate(mem->r[i].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)mem->r[i].size))
+			return -errno;
+	}
+	return 0;
 }
 
 static const struct mem_region *region_at(const struct guest_mem *mem, u64 gpa)

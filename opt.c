@@ -17,8 +17,8 @@
 /* "-n: guest_mac=02:zz: WHY"; without a key "-m: 10X: WHY" */
 static int refuse(const char *option, const char *key, const char *value, const char *why)
 {
-	log_err("%s: %s%s%s: %s", option, key ? key : "", key ? "=" : "", *value || key ? value : "''",
-		why);
+	log_err("%s: %s%s%s: %s", option, key ? key : "", key ? "=" : "",
+		*value || key ? value : "''", why);
 	return -EINVAL;
 }
 
@@ -51,7 +51,8 @@ static const struct opt *find_letter(const struct opt *opts, char letter)
  * Takes the option at argv[i]; @value is what was glued to it, or NULL. Returns the index of the
  * next argument or -errno.
  */
-static int take_option(const struct opt *opt, const char *value, int i, int argc, char **argv, void *ctx)
+static int take_option(const struct opt *opt, const char *value, int i, int argc, char **argv,
+		       void *ctx)
 {
 	int err;
 
@@ -80,8 +81,8 @@ static int take_long(const struct opt *opts, int i, int argc, char **argv, void 
 	const char *name = argv[i] + 2;
 	size_t len = strcspn(name, "=");
 
-	return take_option(find_long(opts, name, len), name[len] ? name + len + 1 : NULL, i, argc, argv,
-			   ctx);
+	return take_option(find_long(opts, name, len), name[len] ? name + len + 1 : NULL, i, argc,
+			   argv, ctx);
 }
 
 /* "-x" or "-xvalue" */
@@ -119,6 +120,30 @@ int opt_parse(const struct opt *opts, int argc, char **argv, void *ctx,
 	return argc;
 }
 
+bool opt_help_wanted(const struct opt *opts, int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		const char *arg = argv[i];
+		const struct opt *opt = NULL;
+		bool glued = false;
+
+		if (!strcmp(arg, "--help") || !strcmp(arg, "-h"))
+			return true;
+		if (arg[0] == '-' && arg[1] == '-') {
+			size_t len = strcspn(arg + 2, "=");
+
+			opt = find_long(opts, arg + 2, len);
+			glued = arg[2 + len];
+		} else if (arg[0] == '-' && arg[1]) {
+			opt = find_letter(opts, arg[1]);
+			glued = arg[2];
+		}
+		if (opt && opt->arg && !glued)
+			i++; /* its value, whatever it looks like */
+	}
+	return false;
+}
+
 /* Prints @text in the columns from USAGE_COLUMN on, broken at spaces. The first line is begun. */
 static void print_help(FILE *out, const char *text)
 {
@@ -137,6 +162,17 @@ static void print_help(FILE *out, const char *text)
 	fprintf(out, "%s\n", text);
 }
 
+/* @n columns are taken on this line. */
+static void print_entry(FILE *out, int n, const char *text)
+{
+	if (n + 2 > USAGE_COLUMN) {
+		fputc('\n', out);
+		n = 0;
+	}
+	fprintf(out, "%*s", USAGE_COLUMN - n, "");
+	print_help(out, text);
+}
+
 void opt_usage(const struct opt *opts, FILE *out)
 {
 	for (; !opt_end(opts); opts++) {
@@ -150,18 +186,22 @@ void opt_usage(const struct opt *opts, FILE *out)
 			n = fprintf(out, "      --%s", opts->name);
 		if (opts->arg)
 			n += fprintf(out, " %s", opts->arg);
-		if (n + 2 > USAGE_COLUMN) {
-			fputc('\n', out);
-			n = 0;
-		}
-		fprintf(out, "%*s", USAGE_COLUMN - n, "");
-		print_help(out, opts->help);
+		print_entry(out, n, opts->help);
 	}
 }
 
 /* --- lists of keys --- */
 
-static int take_key(const struct opt_key *keys, const char *option, char *item, u64 *seen, void *ctx)
+void opt_keys_usage(const struct opt_key *keys, FILE *out)
+{
+	for (; keys->key; keys++) {
+		if (keys->help)
+			print_entry(out, fprintf(out, "      %s=", keys->key), keys->help);
+	}
+}
+
+static int take_key(const struct opt_key *keys, const char *option, char *item, u64 *seen,
+		    void *ctx)
 {
 	char *value = strchr(item, '=');
 	unsigned i = 0;
@@ -203,7 +243,9 @@ int opt_keys(const struct opt_key *keys, const char *option, const char *list, v
 
 /* --- values --- */
 
-/* Leading decimal digits of @s into *@out. The rest, or NULL when there are no digits or too many. */
+/*
+ * Leading decimal digits of @s into *@out. The rest, or NULL when there are no digits or too many.
+ */
 static const char *take_digits(const char *s, u64 *out)
 {
 	u64 v = 0;
@@ -211,7 +253,8 @@ static const char *take_digits(const char *s, u64 *out)
 	if (!isdigit((unsigned char)*s))
 		return NULL;
 	for (; isdigit((unsigned char)*s); s++) {
-		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (u64)(*s - '0'), &v))
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (u64)(*s - '0'), &v))
 			return NULL;
 	}
 	*out = v;

@@ -123,6 +123,34 @@ static void vcpu_count(struct vcpu *vcpu, enum exit_cause cause)
 	__atomic_fetch_add(&vcpu->exits[cause], 1, __ATOMIC_RELAXED);
 }
 
+/* Waits while the VM is paused. False when the thread is to end. */
+static bool may_run(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+
+	if (!__atomic_load_n(&vm->paused, __ATOMIC_SEQ_CST))
+		return !outcome_stopping(&vm->outcome);
+	pthread_mutex_lock(&vm->pause_lock);
+	while (vm->paused && !outcome_stopping(&vm->outcome))
+		pthread_cond_wait(&vm->unpaused, &vm->pause_lock);
+	pthread_mutex_unlock(&vm->pause_lock);
+	/* Cleared before the next look at the outcome: a kick to end that comes in between is not lost. */
+	WRITE_ONCE(vcpu->run->immediate_exit, 0);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	ioctl(vcpu->fd, KVM_KVMCLOCK_CTRL, 0); /* -EINVAL when the guest has no kvmclock */
+	return may_run(vcpu);
+}
+
+static int enter_guest(struct vcpu *vcpu)
+{
+	int r;
+
+	__atomic_store_n(&vcpu->in_guest, true, __ATOMIC_SEQ_CST);
+	r = ioctl(vcpu->fd, KVM_RUN, 0);
+	__atomic_store_n(&vcpu->in_guest, false, __ATOMIC_SEQ_CST);
+	return r;
+}
+
 static void *vcpu_thread(void *arg)
 {
 	struct vcpu *vcpu = arg;
@@ -130,8 +158,8 @@ static void *vcpu_thread(void *arg)
 
 	snprintf(name, sizeof(name), "vcpu%u", vcpu->index);
 	pthread_setname_np(pthread_self(), name);
-	while (!outcome_stopping(&vcpu->vm->outcome)) {
-		if (ioctl(vcpu->fd, KVM_RUN, 0) == 0) {
+	while (may_run(vcpu)) {
+		if (enter_guest(vcpu) == 0) {
 			vcpu_count(vcpu, vcpu_handle(vcpu));
 		} else if (errno == EINTR || errno == EAGAIN) {
 			vcpu_count(vcpu, EXIT_INTR);

@@ -10,6 +10,7 @@
  */
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,6 +21,14 @@
 
 #define KVM_PATH "/dev/kvm"
 
+/* Wakes vCPUs that wait for the end of a pause: it ended, or the machine stops. */
+static void unpark(struct vm *vm)
+{
+	pthread_mutex_lock(&vm->pause_lock);
+	pthread_cond_broadcast(&vm->unpaused);
+	pthread_mutex_unlock(&vm->pause_lock);
+}
+
 static void vm_stop(struct machine *m, enum stop_why why, int detail)
 {
 	struct vm *vm = container_of(m, struct vm, m);
@@ -29,6 +38,7 @@ static void vm_stop(struct machine *m, enum stop_why why, int detail)
 	loop_stop(&vm->loop);
 	if (vm->console)
 		console_stop(vm->console);
+	unpark(vm);
 }
 
 static const char *kvm_hint(int err)
@@ -41,6 +51,20 @@ static const char *kvm_hint(int err)
 	case EPERM: return "join the group that owns it (usually kvm)";
 	}
 	return "another hypervisor may hold it";
+}
+
+static int vm_create(struct vm *vm)
+{
+	int err;
+
+	do {
+		vm->vm_fd = ioctl(vm->kvm_fd, KVM_CREATE_VM, 0UL);
+	} while (vm->vm_fd < 0 && errno == EINTR);
+	if (vm->vm_fd >= 0)
+		return 0;
+	err = errno;
+	log_err("%s: cannot create a VM: %s; %s", KVM_PATH, strerror(err), kvm_hint(err));
+	return -err;
 }
 
 static int kvm_open(struct vm *vm)
@@ -57,14 +81,6 @@ static int kvm_open(struct vm *vm)
 	if (version != KVM_API_VERSION) {
 		log_err("%s: it is not KVM of version %d; check what this file is", KVM_PATH, KVM_API_VERSION);
 		return -ENODEV;
-	}
-	do {
-		vm->vm_fd = ioctl(vm->kvm_fd, KVM_CREATE_VM, 0UL);
-	} while (vm->vm_fd < 0 && errno == EINTR);
-	if (vm->vm_fd < 0) {
-		err = errno;
-		log_err("%s: cannot create a VM: %s; %s", KVM_PATH, strerror(err), kvm_hint(err));
-		return -err;
 	}
 	return 0;
 }
@@ -121,12 +137,11 @@ static int platform_new(struct vm *vm)
 	return arch_devices(vm);
 }
 
-static int vm_build(struct vm *vm)
+/* What a life of the guest needs of KVM, with memory there already: see the order at the top. */
+static int kvm_build(struct vm *vm)
 {
-	int err = kvm_open(vm);
+	int err = vm_create(vm);
 
-	if (!err)
-		err = arch_mem_init(&vm->m.mem, vm->cfg.mem);
 	if (!err)
 		err = mem_slots(vm);
 	if (!err)
@@ -137,11 +152,57 @@ static int vm_build(struct vm *vm)
 		err = arch_boot(&vm->m.mem, &vm->cfg.boot, vm->cfg.nr_cpus, &vm->start);
 	if (!err)
 		err = arch_vcpu_start(&vm->vcpu[0], &vm->start);
+	return err;
+}
+
+static void kvm_unbuild(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		vcpu_free(&vm->vcpu[i]);
+	free(vm->vcpu);
+	vm->vcpu = NULL;
+	vm->nr_vcpus = 0;
+	arch_vm_free(vm);
+	if (vm->vm_fd >= 0)
+		close(vm->vm_fd);
+	vm->vm_fd = -1;
+}
+
+static int vm_build(struct vm *vm)
+{
+	int err = kvm_open(vm);
+
+	if (!err)
+		err = arch_mem_init(&vm->m.mem, vm->cfg.mem);
+	if (!err)
+		err = kvm_build(vm);
 	if (!err)
 		err = platform_new(vm);
 	if (err == -ENOMEM)
 		log_err("out of memory");
 	return err;
+}
+
+int vm_reset(struct vm *vm)
+{
+	int err;
+
+	machine_reset_devices(&vm->m);
+	pci_root_reset(vm->m.pci);
+	kvm_unbuild(vm);
+	err = mem_clear(&vm->m.mem);
+	if (!err)
+		err = kvm_build(vm);
+	if (!err)
+		err = kvm_hv_rebase(vm->khv, vm->vm_fd);
+	if (err) {
+		log_err("%s: cannot restart: %s", vm->cfg.name, strerror(-err));
+		return err;
+	}
+	console_restart(vm->console);
+	loop_restart(&vm->loop);
+	vm->outcome = (struct outcome){ 0 };
+	return 0;
 }
 
 struct vm *vm_new(const struct vm_config *cfg, int *err)
@@ -157,6 +218,8 @@ struct vm *vm_new(const struct vm_config *cfg, int *err)
 	vm->kvm_fd = vm->vm_fd = vm->loop.epfd = -1;
 	bus_init(&vm->m.pio);
 	bus_init(&vm->m.mmio);
+	pthread_mutex_init(&vm->pause_lock, NULL);
+	pthread_cond_init(&vm->unpaused, NULL);
 	vm->m.stop = vm_stop;
 	*err = loop_init(&vm->loop);
 	vm->m.loop = &vm->loop;
@@ -183,6 +246,35 @@ void vm_run(struct vm *vm)
 		vcpu_kick(&vm->vcpu[i]);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_join(&vm->vcpu[i]);
+	/* With panic=-1 a panic ends in a reset: it must not pass for one that the guest wanted. */
+	if (console_saw_panic(vm->console) &&
+	    (vm->outcome.why == STOP_RESET || vm->outcome.why == STOP_TRIPLE_FAULT))
+		vm->outcome.why = STOP_PANIC;
+}
+
+static void set_paused(struct vm *vm, bool paused)
+{
+	pthread_mutex_lock(&vm->pause_lock);
+	__atomic_store_n(&vm->paused, paused, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&vm->pause_lock);
+}
+
+void vm_pause(struct vm *vm)
+{
+	set_paused(vm, true);
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		vcpu_kick(&vm->vcpu[i]);
+	/* Who is not in KVM_RUN, also who waits in a device, executes no guest code. */
+	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		while (__atomic_load_n(&vm->vcpu[i].in_guest, __ATOMIC_SEQ_CST))
+			sched_yield();
+	}
+}
+
+void vm_resume(struct vm *vm)
+{
+	set_paused(vm, false);
+	unpark(vm);
 }
 
 void vm_free(struct vm *vm)
@@ -192,18 +284,15 @@ void vm_free(struct vm *vm)
 	machine_free_devices(&vm->m);
 	pci_root_free(vm->m.pci);
 	console_free(vm->console);
-	for (unsigned i = 0; i < vm->nr_vcpus; i++)
-		vcpu_free(&vm->vcpu[i]);
-	free(vm->vcpu);
-	arch_vm_free(vm);
+	kvm_unbuild(vm);
 	kvm_hv_free(vm->khv);
-	if (vm->vm_fd >= 0)
-		close(vm->vm_fd);
 	if (vm->kvm_fd >= 0)
 		close(vm->kvm_fd);
 	mem_free(&vm->m.mem);
 	loop_destroy(&vm->loop);
 	bus_destroy(&vm->m.mmio);
 	bus_destroy(&vm->m.pio);
+	pthread_cond_destroy(&vm->unpaused);
+	pthread_mutex_destroy(&vm->pause_lock);
 	free(vm);
 }

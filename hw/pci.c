@@ -342,6 +342,7 @@ static int dev_place(struct pci_root *root, struct pci_dev *dev)
 			cmd |= dev->bar[i].io ? PCI_COMMAND_IO : PCI_COMMAND_MEMORY;
 	}
 	cfg_set(dev->cfg, PCI_COMMAND, cmd, 2);
+	memcpy(dev->power_on, dev->cfg, sizeof(dev->power_on));
 	bars_sync(dev);
 	return 0;
 }
@@ -384,6 +385,24 @@ void pci_dev_del(struct pci_dev *dev)
 	pthread_mutex_unlock(&root->intx_lock);
 	pthread_mutex_unlock(&root->lock);
 	dev->root = NULL;
+}
+
+void pci_root_reset(struct pci_root *root)
+{
+	pthread_mutex_lock(&root->lock);
+	root->conf1_addr = 0;
+	for (unsigned slot = 1; slot < PCI_MAX_SLOTS; slot++) {
+		struct pci_dev *dev = root->slot[slot];
+
+		if (!dev)
+			continue;
+		memcpy(dev->cfg, dev->power_on, sizeof(dev->cfg));
+		bars_sync(dev);
+		intx_command(dev);
+		if (dev->reset)
+			dev->reset(dev);
+	}
+	pthread_mutex_unlock(&root->lock);
 }
 
 bool pci_has_io(const struct pci_root *root)

@@ -7,9 +7,11 @@
  * console offers and the receive FIFO holds; when the guest has emptied it, the console is asked
  * for more. So nothing is ever lost for want of room.
  *
- * Input is held back until somebody can receive it: a driver clears the FIFO when it opens the
- * port, which would swallow what was typed or piped in before. The receive interrupt being enabled
- * is the sign; so is a guest that keeps polling the line status with nothing to send.
+ * Input is held back until somebody can receive it: a driver that looks for a UART, or opens it,
+ * clears the FIFO and reads the data register for good measure, which would swallow what was typed
+ * or piped in before. The receive interrupt being enabled is the sign of a receiver; so is a guest
+ * that keeps polling the line status with nothing to send. While there is none, the receive FIFO
+ * looks empty and cannot be cleared, and the console's bytes stay where they are.
  *
  * The interrupt line is a level, a function of the registers, and driven only when it changes. A
  * driver stays in its interrupt handler for as long as the identification register names a
@@ -62,6 +64,11 @@ enum { REG_DATA, REG_IER, REG_IIR, REG_LCR, REG_MCR, REG_LSR, REG_MSR, REG_SCR, 
 #define MSR_RI  0x40
 #define MSR_DCD 0x80
 
+struct fifo {
+	u8 byte[FIFO_SIZE];
+	unsigned head, count;
+};
+
 struct serial {
 	struct device dev;
 	struct machine *m;
@@ -76,15 +83,38 @@ struct serial {
 	bool thr_pending; /* the transmitter got empty and the guest was not told */
 	bool line;        /* what the interrupt line was driven to */
 	unsigned named, polls;
-	u8 fifo[FIFO_SIZE];
-	unsigned head, count;
+	struct fifo rx, looped; /* from the console; from ourselves in loopback mode */
 };
 
-static u8 reason(const struct serial *s)
+static bool can_receive(const struct serial *s)
+{
+	bool wait = s->rts_used && !(s->mcr & MCR_RTS);
+
+	if (s->mcr & MCR_LOOP)
+		return false;
+	return ((s->ier & IER_RDI) && !wait) || s->polls >= POLLS_MIN;
+}
+
+/* What the guest reads from now, or NULL when nothing should be received. */
+static struct fifo *receiver(struct serial *s)
+{
+	if (s->mcr & MCR_LOOP)
+		return &s->looped;
+	return can_receive(s) ? &s->rx : NULL;
+}
+
+static bool data_ready(struct serial *s)
+{
+	const struct fifo *f = receiver(s);
+
+	return f && f->count;
+}
+
+static u8 reason(struct serial *s)
 {
 	if ((s->ier & IER_RLSI) && s->overrun)
 		return IIR_RLSI;
-	if ((s->ier & IER_RDI) && s->count)
+	if ((s->ier & IER_RDI) && data_ready(s))
 		return IIR_RDI;
 	if ((s->ier & IER_THRI) && s->thr_pending)
 		return IIR_THRI;
@@ -104,39 +134,28 @@ static void update(struct serial *s)
 	drive(s, reason(s) != IIR_NONE);
 }
 
-static bool can_receive(const struct serial *s)
+static unsigned room(const struct serial *s, const struct fifo *f)
 {
-	bool wait = s->rts_used && !(s->mcr & MCR_RTS);
+	unsigned size = s->fifo_on ? FIFO_SIZE : 1;
 
-	if (s->mcr & MCR_LOOP)
-		return false;
-	return ((s->ier & IER_RDI) && !wait) || s->polls >= POLLS_MIN;
+	return size > f->count ? size - f->count : 0;
 }
 
-static unsigned room(const struct serial *s)
+static void push(struct fifo *f, u8 byte)
 {
-	return (s->fifo_on ? FIFO_SIZE : 1) - s->count;
+	f->byte[(f->head + f->count++) % FIFO_SIZE] = byte;
 }
 
-static void push(struct serial *s, u8 byte)
+static u8 pop(struct fifo *f)
 {
-	s->fifo[(s->head + s->count++) % FIFO_SIZE] = byte;
-}
+	u8 byte;
 
-static u8 pop(struct serial *s)
-{
-	u8 byte = s->fifo[s->head];
-
-	if (!s->count)
+	if (!f || !f->count)
 		return 0;
-	s->head = (s->head + 1) % FIFO_SIZE;
-	s->count--;
+	byte = f->byte[f->head];
+	f->head = (f->head + 1) % FIFO_SIZE;
+	f->count--;
 	return byte;
-}
-
-static void clear_fifo(struct serial *s)
-{
-	s->head = s->count = 0;
 }
 
 /* The console's bytes: takes what fits. */
@@ -147,9 +166,9 @@ static size_t serial_input(void *dev, const u8 *buf, size_t len)
 
 	pthread_mutex_lock(&s->lock);
 	if (can_receive(s)) {
-		n = MIN(len, (size_t)room(s));
+		n = MIN(len, (size_t)room(s, &s->rx));
 		for (size_t i = 0; i < n; i++)
-			push(s, buf[i]);
+			push(&s->rx, buf[i]);
 		update(s);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -174,7 +193,7 @@ static u8 read_lsr(struct serial *s)
 {
 	u8 lsr = LSR_THRE | LSR_TEMT;
 
-	if (s->count)
+	if (data_ready(s))
 		lsr |= LSR_DR;
 	else if (s->polls < POLLS_MIN)
 		s->polls++;
@@ -197,7 +216,7 @@ static u8 read_reg(struct serial *s, unsigned reg)
 	bool dlab = s->lcr & LCR_DLAB;
 
 	switch (reg) {
-	case REG_DATA: return dlab ? s->dll : pop(s);
+	case REG_DATA: return dlab ? s->dll : pop(receiver(s));
 	case REG_IER: return dlab ? s->dlm : s->ier;
 	case REG_IIR: return read_iir(s);
 	case REG_LCR: return s->lcr;
@@ -218,19 +237,23 @@ static void write_ier(struct serial *s, u8 value)
 		s->polls = 0;
 }
 
+/*
+ * Turning the FIFO on or off clears it in hardware. Not here: Linux enables the receive interrupt
+ * first, and what came in between would be lost.
+ */
 static void write_fcr(struct serial *s, u8 value)
 {
-	bool on = value & FCR_ENABLE;
+	struct fifo *f = receiver(s);
 
-	if (on != s->fifo_on || (on && (value & FCR_CLEAR_RX)))
-		clear_fifo(s);
-	s->fifo_on = on;
+	s->fifo_on = value & FCR_ENABLE;
+	if (s->fifo_on && (value & FCR_CLEAR_RX) && f)
+		f->head = f->count = 0;
 }
 
 static void transmit_looped(struct serial *s, u8 byte)
 {
-	if (room(s))
-		push(s, byte);
+	if (room(s, &s->looped))
+		push(&s->looped, byte);
 	else
 		s->overrun = true;
 }
@@ -279,7 +302,7 @@ static bool prints(struct serial *s, unsigned reg)
 
 static bool hungry(const struct serial *s)
 {
-	return can_receive(s) && s->count == 0;
+	return can_receive(s) && s->rx.count == 0;
 }
 
 /* One register access; a receiver that became empty, or ready, asks the console for more. */

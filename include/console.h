@@ -35,6 +35,9 @@ int console_start(struct console *con) __must_check;
 /* Wakes all writers that wait: the machine is stopping. What does not fit is lost. Any thread. */
 void console_stop(struct console *con);
 
+/* After console_stop(): the machine runs again, and has not panicked yet. */
+void console_restart(struct console *con);
+
 /* Writes out what is buffered for at most a second, restores the terminal, frees. NULL is fine. */
 void console_free(struct console *con);
 

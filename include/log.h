@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Messages to the user, on stderr, one line each: "lkvm: what: which value or path: why; what to do".
- * The function that knows the context logs once and returns -errno; its callers only pass that on.
- * Rank 0.
+ * Messages to the user, on stderr, one line each: "lkvm: what: which value or path: why; what to
+ * do". The function that knows the context logs once and returns -errno; its callers only pass that
+ * on. Rank 0.
  */
 #ifndef LKVM_LOG_H
 #define LKVM_LOG_H
@@ -11,7 +11,9 @@
 
 enum log_level { LOG_ERR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* Messages above @level are dropped (default LOG_WARN). Not thread-safe: call before threads start. */
+/*
+ * Messages above @level are dropped (default LOG_WARN). Not thread-safe: call before threads start.
+ */
 void log_set_level(enum log_level level);
 
 /* Replaces stderr as the receiver, for tests and for a raw terminal; NULL restores it. */

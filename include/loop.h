@@ -51,6 +51,9 @@ int loop_run(struct loop *loop);
 /* Any thread, also before loop_run(): which then returns at once. */
 void loop_stop(struct loop *loop);
 
+/* After loop_run() ended: makes another one possible. */
+void loop_restart(struct loop *loop);
+
 u64 loop_wakeups(const struct loop *loop);
 
 #endif

@@ -35,6 +35,7 @@ struct device {
 	const char *type;
 	void (*stop)(struct device *dev); /* nobody touches guest memory after it; may be NULL */
 	void (*free)(struct device *dev); /* frees the device and all it owns */
+	void (*reset)(struct device *dev); /* back to power-on, no vCPU runs; NULL = it has no state */
 	/* Appends the device's counters as a JSON object; may be NULL. */
 	void (*stat)(struct device *dev, FILE *out);
 };
@@ -52,6 +53,9 @@ struct machine {
 
 /* Links @dev in: from now on the machine owns it. */
 void machine_add(struct machine *m, struct device *dev);
+
+/* Brings all devices back to power-on, for the next life of the guest. No vCPU runs. */
+void machine_reset_devices(struct machine *m);
 
 /* Stops and frees all devices, last created first. */
 void machine_free_devices(struct machine *m);

@@ -39,6 +39,9 @@ int mem_add(struct guest_mem *mem, u64 gpa, u64 size) __must_check;
 /* Unmaps and closes all regions; also fine on a zeroed struct. Nobody may use the memory any more. */
 void mem_free(struct guest_mem *mem);
 
+/* Gives all pages back to the host: everything reads 0 again. Nobody may use the memory meanwhile. */
+int mem_clear(struct guest_mem *mem) __must_check;
+
 /* Pointer to @len bytes at @gpa, or NULL unless they lie wholly inside one region. @len 0 is NULL. */
 void *mem_ptr(const struct guest_mem *mem, u64 gpa, u64 len);
 

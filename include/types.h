@@ -18,14 +18,16 @@ typedef int64_t s64;
 #error "lkvm runs on little-endian hosts only: virtio 1.x is little-endian and nothing here swaps"
 #endif
 
-#define ARRAY_SIZE(a)        (sizeof(a) / sizeof((a)[0]))
+/* clang-format off */
+#define ARRAY_SIZE(a)         (sizeof(a) / sizeof((a)[0]))
 #define container_of(p, T, m) ((T *)(void *)((char *)(p) - offsetof(T, m)))
-#define BIT(n)               (1ULL << (n))
-#define KiB                  (1ULL << 10)
-#define MiB                  (1ULL << 20)
-#define GiB                  (1ULL << 30)
-#define ALIGN_UP(x, a)       (((x) + (a) - 1) & ~((__typeof__(x))(a) - 1))
-#define IS_ALIGNED(x, a)     (((x) & ((__typeof__(x))(a) - 1)) == 0)
+#define BIT(n)                (1ULL << (n))
+#define KiB                   (1ULL << 10)
+#define MiB                   (1ULL << 20)
+#define GiB                   (1ULL << 30)
+#define ALIGN_UP(x, a)        (((x) + (a) - 1) & ~((__typeof__(x))(a) - 1))
+#define IS_ALIGNED(x, a)      (((x) & ((__typeof__(x))(a) - 1)) == 0)
+/* clang-format on */
 
 #define MIN(a, b) \
 	({ \

@@ -6,6 +6,7 @@
  *	0x00000000  boot data: GDT, page tables, boot_params or hvm_start_info, command line
  *	0x0009fc00  end of conventional memory
  *	0x000e0000  ACPI tables, RSDP first
+ *	0x000ffff0  reset vector
  *	0x00100000  kernel (where its header says), then free, then the initrd
  *	0xc0000000  memory BARs
  *	0xe0000000  PCI config space (ECAM) of bus 0
@@ -48,7 +49,8 @@
 #define X86_EBDA          0x9fc00
 #define X86_ROM           0xa0000
 #define X86_ACPI          0xe0000 /* the RSDP is here, where a scan looks for it */
-#define X86_ACPI_SIZE     0x20000
+#define X86_ACPI_SIZE     0x1fff0
+#define X86_RESET_VECTOR  0xffff0
 #define X86_KERNEL_LOWEST MiB
 
 /*

@@ -25,7 +25,9 @@ struct tap_test {
 	const char *name;
 	void (*fn)(void);
 };
+/* clang-format off */
 #define T(f) { #f, f }
+/* clang-format on */
 
 static int tap_failed; /* CHECKs that failed in this child */
 
@@ -41,8 +43,9 @@ static int tap_failed; /* CHECKs that failed in this child */
 	do { \
 		long long tap_a = (long long)(a), tap_b = (long long)(b); \
 		if (tap_a != tap_b) { \
-			printf("# %s:%d: %s is %lld (%#llx), not %s = %lld (%#llx)\n", __FILE__, __LINE__, #a, \
-			       tap_a, (unsigned long long)tap_a, #b, tap_b, (unsigned long long)tap_b); \
+			printf("# %s:%d: %s is %lld (%#llx), not %s = %lld (%#llx)\n", __FILE__, \
+			       __LINE__, #a, tap_a, (unsigned long long)tap_a, #b, tap_b, \
+			       (unsigned long long)tap_b); \
 			tap_failed++; \
 		} \
 	} while (0)
@@ -51,7 +54,8 @@ static int tap_failed; /* CHECKs that failed in this child */
 #define REQUIRE(cond) \
 	do { \
 		if (!(cond)) { \
-			printf("# %s:%d: REQUIRE(%s), errno %d\n", __FILE__, __LINE__, #cond, errno); \
+			printf("# %s:%d: REQUIRE(%s), errno %d\n", __FILE__, __LINE__, #cond, \
+			       errno); \
 			exit(1); \
 		} \
 	} while (0)

@@ -101,6 +101,8 @@ void virtio_free(struct virtio_device *dev)
 	dev->ops->free(dev);
 }
 
+static void reset(struct virtio_device *dev);
+
 /* --- the machine's view --- */
 
 static void device_stop(struct device *device)
@@ -109,6 +111,15 @@ static void device_stop(struct device *device)
 
 	pthread_mutex_lock(&dev->lock);
 	virtio_stop(dev);
+	pthread_mutex_unlock(&dev->lock);
+}
+
+static void device_reset(struct device *device)
+{
+	struct virtio_device *dev = container_of(device, struct virtio_device, device);
+
+	pthread_mutex_lock(&dev->lock);
+	reset(dev);
 	pthread_mutex_unlock(&dev->lock);
 }
 
@@ -151,6 +162,7 @@ void virtio_register(struct virtio_device *dev)
 	dev->device.stop = device_stop;
 	dev->device.free = device_free;
 	dev->device.stat = device_stat;
+	dev->device.reset = device_reset;
 	machine_add(dev->m, &dev->device);
 }
 

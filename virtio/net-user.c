@@ -121,6 +121,7 @@ static int pool_fill(struct net_user *nu, u64 want)
 
 	while (p->bytes < want && p->nr < VIRTQ_MAX_SIZE && p->nr_iov < VIRTQ_MAX_IOV) {
 		struct virtq_chain c;
+		u32 len;
 		int r;
 
 		pool_compact(p);
@@ -132,11 +133,8 @@ static int pool_fill(struct net_user *nu, u64 want)
 			return r == -E2BIG ? -EPROTO : r;
 		if (c.nr_out || !c.in_len)
 			return -EPROTO;
-		p->chain[p->first + p->nr++] = (struct rx_chain){
-			.head = c.head,
-			.nr_iov = (u16)c.nr_in,
-			.len = (u32)MIN(c.in_len, (u64)UINT32_MAX),
-		};
+		len = (u32)MIN(c.in_len, (u64)UINT32_MAX);
+		p->chain[p->first + p->nr++] = (struct rx_chain){ c.head, (u16)c.nr_in, len };
 		p->nr_iov += c.nr_in;
 		p->bytes += c.in_len;
 	}

@@ -150,8 +150,8 @@ static int pci_wire(struct virtio_transport *tp, struct virtq *vq)
 }
 
 /*
- * virtio 1.3 4.1.4.5.1, 4.1.5.1.4: the ISR bit is set in any case, the interrupt is one or the other.
- * Without a vector there is none, and none that waits for a vector either.
+ * virtio 1.3 4.1.4.5.1, 4.1.5.1.4: the ISR bit is set in any case, the interrupt is one or the
+ * other. Without a vector there is none, and none that waits for a vector either.
  */
 static void pci_config_irq(struct virtio_transport *tp)
 {

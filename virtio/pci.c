@@ -34,8 +34,7 @@
 #define VIRTIO_ID_BASE   0x1040
 #define VIRTIO_REVISION  1
 #define PAGE             VIRTIO_PCI_PAGE
-#define NOTIFY_IO_SIZE   256 /* the most that PCI allows for ports */
-_Static_assert(VIRTIO_MAX_VQS * VIRTIO_PCI_NOTIFY_STRIDE <= NOTIFY_IO_SIZE, "one for each queue");
+_Static_assert(256 >= VIRTIO_MAX_VQS * VIRTIO_PCI_NOTIFY_STRIDE, "PCI allows no more for ports");
 
 /* virtio 1.3 4.1.4: cfg_type */
 enum { CAP_COMMON = 1, CAP_NOTIFY, CAP_ISR, CAP_DEVICE, CAP_PCI_CFG };
@@ -327,17 +326,30 @@ static void cfg_read(struct pci_dev *pci, unsigned off, unsigned len)
 	}
 }
 
+static void msix_control_changed(struct virtio_pci *p, unsigned off, unsigned len)
+{
+	if (!msix_cfg_write(&p->msix, off, len))
+		return;
+	pthread_mutex_lock(&p->tp.dev->lock);
+	virtio_pci_msix_switched(p);
+	pthread_mutex_unlock(&p->tp.dev->lock);
+}
+
 static void cfg_write(struct pci_dev *pci, unsigned off, unsigned len)
 {
 	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
 
 	if (touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
 		window_access(p, true);
-	if (!msix_cfg_write(&p->msix, off, len))
-		return;
-	pthread_mutex_lock(&p->tp.dev->lock);
-	virtio_pci_msix_switched(p);
-	pthread_mutex_unlock(&p->tp.dev->lock);
+	msix_control_changed(p, off, len);
+}
+
+static void cfg_reset(struct pci_dev *pci)
+{
+	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
+
+	msix_control_changed(p, 0, sizeof(pci->cfg));
+	msix_reset(&p->msix);
 }
 
 /* --- building --- */
@@ -385,17 +397,20 @@ static void add_window(struct virtio_pci *p)
 static int build(struct virtio_pci *p)
 {
 	struct virtio_device *dev = p->tp.dev;
-	u32 doorbells = dev->nr_vqs * VIRTIO_PCI_NOTIFY_STRIDE;
+	u32 doorbells = dev->nr_vqs * VIRTIO_PCI_NOTIFY_STRIDE, io_size = 4;
 	u16 id = VIRTIO_ID_BASE + dev->ops->id;
 
 	pci_dev_init(&p->pci, VIRTIO_VENDOR, id, id, class_of(dev->ops->id), VIRTIO_REVISION);
 	p->pci.bar_moved = virtio_pci_bar_moved;
 	p->pci.cfg_read = cfg_read;
 	p->pci.cfg_write = cfg_write;
+	p->pci.reset = cfg_reset;
 	pci_dev_bar(&p->pci, BAR_REGS, NR_PAGES * PAGE, false, &regs_ops, p);
 	add_cap(p, CAP_COMMON, BAR_REGS, PAGE_COMMON * PAGE, sizeof(struct common_cfg));
 	if (pci_has_io(dev->m->pci)) {
-		pci_dev_bar(&p->pci, BAR_NOTIFY_IO, NOTIFY_IO_SIZE, true, &notify_io_ops, p);
+		while (io_size < doorbells)
+			io_size *= 2; /* as few as will do: there are only 64 Ki ports */
+		pci_dev_bar(&p->pci, BAR_NOTIFY_IO, io_size, true, &notify_io_ops, p);
 		add_cap(p, CAP_NOTIFY, BAR_NOTIFY_IO, 0, doorbells);
 	}
 	add_cap(p, CAP_NOTIFY, BAR_REGS, PAGE_NOTIFY * PAGE, doorbells);

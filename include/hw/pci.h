@@ -32,6 +32,7 @@ struct pci_bar {
 struct pci_dev {
 	u8 cfg[256];
 	u8 wmask[256]; /* 1 = the guest may write this bit */
+	u8 power_on[256];
 	struct pci_bar bar[PCI_NR_BARS];
 	u8 next_cap; /* where the next capability goes */
 	u8 last_cap; /* whose next pointer it becomes */
@@ -48,6 +49,8 @@ struct pci_dev {
 	void (*bar_moved)(struct pci_dev *dev, unsigned bar, bool mapped);
 	void (*cfg_read)(struct pci_dev *dev, unsigned off, unsigned len);
 	void (*cfg_write)(struct pci_dev *dev, unsigned off, unsigned len);
+	/* reset: config space and BARs are back to power-on, the rest of the device is to follow. */
+	void (*reset)(struct pci_dev *dev);
 };
 
 /* Address ranges that a root hands out to BARs, and its INTx lines' GSIs. The architecture's. */
@@ -84,6 +87,9 @@ int pci_dev_add(struct pci_root *root, struct pci_dev *dev) __must_check;
 
 /* Takes it off the bus; its memory stays the caller's. Safe when it was never added. */
 void pci_dev_del(struct pci_dev *dev);
+
+/* Brings config space and BARs of all devices back to power-on. No vCPU runs. */
+void pci_root_reset(struct pci_root *root);
 
 /* Drives the device's INTx line; lines are shared, the level is the OR of all devices on one. */
 void pci_intx(struct pci_dev *dev, bool level);

@@ -9,8 +9,10 @@
 #include <sys/uio.h>
 #include "types.h"
 
-#define NET_HDR_LEN   12               /* virtio 1.3 5.1.6: with VERSION_1 num_buffers is always there */
-#define NET_MAX_FRAME (65535 + 14 + 4) /* bytes of a GSO frame with its Ethernet header and a VLAN tag */
+/* virtio 1.3 5.1.6: with VERSION_1 num_buffers is always there */
+#define NET_HDR_LEN   12
+/* Bytes of a GSO frame with its Ethernet header and a VLAN tag */
+#define NET_MAX_FRAME (65535 + 14 + 4)
 
 struct netif;
 
@@ -33,7 +35,7 @@ struct netif {
 
 struct tap_config {
 	const char *ifname;     /* NULL or "" = one is made and named by the kernel */
-	const char *host_ip;    /* dotted quad with optional /prefix; NULL = the default for a tap that we make */
+	const char *host_ip;    /* a.b.c.d[/prefix]; NULL = the default for a tap that we make */
 	const char *script;     /* run with the interface name when it is up; NULL = none */
 	const char *downscript; /* run before it is closed; NULL = none */
 };

@@ -59,7 +59,10 @@ struct virtio_pci {
 
 extern const struct virtio_transport_ops virtio_pci_ops;
 
-/* Queues without wires, vectors set to none. Before anybody else sees @p; virtio_pci_ops.free ends it. */
+/*
+ * Queues without wires, vectors set to none. Before anybody else sees @p; virtio_pci_ops.free ends
+ * it.
+ */
 void virtio_pci_wires_init(struct virtio_pci *p);
 
 /*

@@ -37,7 +37,7 @@ struct vhost {
 	struct virtio_backend be;
 	const struct vhost_ops *ops;
 	u64 features[2]; /* what the other side can do */
-	u64 arbiter[2];  /* the bits that it may veto; everything else passes. Set by who opens the wire */
+	u64 arbiter[2];  /* the bits that it may veto; set by who opens the wire */
 	struct loop_src err;       /* what ERR signals; fd -1 = none */
 	struct virtio_device *dev; /* from the first start on */
 	bool complained; /* a verb failed and was reported: a guest can bring that about again and again */

@@ -6,7 +6,8 @@
 #include "echo.h"
 
 /* Copies between two lists of buffers; how many bytes. */
-static u32 copy_iov(const struct iovec *out, unsigned nr_out, const struct iovec *in, unsigned nr_in)
+static u32 copy_iov(const struct iovec *out, unsigned nr_out, const struct iovec *in,
+		    unsigned nr_in)
 {
 	size_t out_off = 0, in_off = 0;
 	u32 total = 0;
@@ -55,7 +56,8 @@ static int echo_handle(struct virtio_device *dev, struct virtq *vq)
 	return r;
 }
 
-static void echo_config_write(struct virtio_device *dev, unsigned off, const void *data, unsigned len)
+static void echo_config_write(struct virtio_device *dev, unsigned off, const void *data,
+			      unsigned len)
 {
 	struct echo *e = container_of(dev, struct echo, dev);
 

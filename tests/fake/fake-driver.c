@@ -40,9 +40,9 @@ static u64 take(u64 *next, u64 end, u64 len, u64 align)
  */
 u64 fake_alloc(struct fake_driver *drv, u64 len, u64 align)
 {
-	u64 end = FAKE_RAM_MID + FAKE_RAM_SIZE - KEEP_END;
+	u64 end = FAKE_RAM_MID + FAKE_RAM_SIZE - KEEP_END, low_end = FAKE_RAM_MID - KEEP_END;
 
-	if (drv->next_mem < FAKE_RAM_MID && ALIGN_UP(drv->next_mem, align) + len > FAKE_RAM_MID - KEEP_END)
+	if (drv->next_mem < low_end && ALIGN_UP(drv->next_mem, align) + len > low_end)
 		drv->next_mem = FAKE_RAM_MID + KEEP_END;
 	return take(&drv->next_mem, end, len, align);
 }
@@ -217,7 +217,8 @@ static void read_offered(struct fake_driver *drv, u64 offered[2])
 
 bool fake_driver_negotiate(struct fake_driver *drv)
 {
-	const u64 ring = BIT(VIRTIO_B_VERSION_1) | BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_INDIRECT_DESC);
+	const u64 ring = BIT(VIRTIO_B_VERSION_1) | BIT(VIRTIO_B_EVENT_IDX) |
+			 BIT(VIRTIO_B_INDIRECT_DESC);
 	bool some = drv->opts.features[0] || drv->opts.features[1];
 
 	if (!fake_driver_reset(drv))
@@ -273,11 +274,12 @@ void fake_msix_mask(struct fake_driver *drv, unsigned v, bool masked)
 /* As Linux does: enable with all masked by function, fill the table, clear the function mask. */
 void fake_driver_setup_irqs(struct fake_driver *drv)
 {
+	const u16 on = PCI_MSIX_FLAGS_ENABLE, off = PCI_MSIX_FLAGS_MASKALL;
 	unsigned cap = fake_pci_cap(drv->fm, drv->slot, PCI_CAP_ID_MSIX, 0), n = nr_vectors(drv);
 
 	if (drv->opts.intx)
 		return;
-	fake_pci_write(drv->fm, drv->slot, cap + 2, 2, PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL);
+	fake_pci_write(drv->fm, drv->slot, cap + 2, 2, on | off);
 	for (unsigned v = 0; v < n; v++) {
 		u64 entry = drv->msix_table + v * 16, addr = fake_msix_addr(drv, v);
 
@@ -286,7 +288,7 @@ void fake_driver_setup_irqs(struct fake_driver *drv)
 		fake_guest_write(drv->fm, false, entry + 8, fake_msix_data(drv, v), 4);
 		fake_msix_mask(drv, v, false);
 	}
-	fake_pci_write(drv->fm, drv->slot, cap + 2, 2, PCI_MSIX_FLAGS_ENABLE);
+	fake_pci_write(drv->fm, drv->slot, cap + 2, 2, on);
 	fake_common_write(drv, VP_MSIX, 2, 0);
 	if (fake_common_read(drv, VP_MSIX, 2) != 0)
 		fatal("no config vector");

@@ -14,10 +14,10 @@
  *	fake_driver_open(&drv, &fm, VIRTIO_ID_RNG, NULL);      // probe, negotiate, rings, DRIVER_OK
  *	buf = fake_alloc(&drv, 64, 1);                         // a guest physical address
  *	fake_vq_add(&drv.vq[0], (struct fake_seg[]){ { buf, 64, true } }, 1, cookie);
- *	fake_vq_kick(&drv.vq[0]);                              // publish, ring if the device wants that
+ *	fake_vq_kick(&drv.vq[0]);                              // publish, ring if wanted
  *	fake_machine_run(&fm);                                 // the loop, until it is idle
  *	CHECK(fake_vq_get(&drv.vq[0], &len) == cookie);
- *	fake_machine_free(&fm);                                // frees the devices too, checks hv.misuse
+ *	fake_machine_free(&fm);                                // and the devices; checks for leaks
  *
  * fake_vq_add, _kick, _get, _irq_off, _irq_on mean what virtqueue_add, _kick, _get_buf,
  * _disable_cb, _enable_cb mean in Linux. fake_vq_request() does all of the above for one chain. For
@@ -114,7 +114,7 @@ struct fake_driver_opts {
 	bool slow_doorbell; /* write doorbells to the bus, as if there were no ioeventfd */
 	bool mem_doorbell; /* prefer the doorbell in memory to the one in I/O space */
 	bool rings_high;   /* rings above 4 GiB */
-	u64 features[2];   /* accept only these of the device's own bits; both 0 = all that is offered */
+	u64 features[2];   /* accept only these of the device's own bits; both 0 = all offered */
 };
 
 struct fake_seg {
@@ -146,7 +146,7 @@ struct fake_vq {
 	u64 bell_addr;
 	bool bell_io;
 	u64 irqs_seen;
-	u64 nr_rings, nr_rings_spared; /* doorbells rung, and not rung because the device did not want it */
+	u64 nr_rings, nr_rings_spared; /* doorbells rung, and those that the device did not want */
 	unsigned errors;               /* used elements that name no chain in flight */
 };
 
@@ -244,11 +244,13 @@ void fake_vq_add_head(struct fake_vq *vq, u16 head);
 
 void fake_vq_publish(struct fake_vq *vq);          /* avail->idx */
 void fake_vq_ring(struct fake_vq *vq);             /* the doorbell, in any case */
-bool fake_vq_kick(struct fake_vq *vq);             /* publish, and ring if the device wants it; true = rung */
-void *fake_vq_get(struct fake_vq *vq, u32 *len);   /* the next used chain's cookie, or NULL; @len may be NULL */
+bool fake_vq_kick(struct fake_vq *vq);             /* publish, ring if wanted; true = rung */
+
+/* The next used chain's cookie, or NULL; @len may be NULL. */
+void *fake_vq_get(struct fake_vq *vq, u32 *len);
 bool fake_vq_has_used(const struct fake_vq *vq);
 void fake_vq_irq_off(struct fake_vq *vq);
-bool fake_vq_irq_on(struct fake_vq *vq);           /* true = used chains came meanwhile: look again */
+bool fake_vq_irq_on(struct fake_vq *vq); /* true = used chains came meanwhile: look again */
 /*
  * Interrupts of this queue's vector since the last call; with INTx: 1 if reading the ISR shows the
  * queue bit.

@@ -26,11 +26,16 @@ static int misuse(struct fake_hv *fh, int err)
 	return err;
 }
 
+static bool same_msg(const struct msi_msg *a, const struct msi_msg *b)
+{
+	return a->addr == b->addr && a->data == b->data;
+}
+
 static void count_msi(struct fake_hv *fh, const struct msi_msg *msg)
 {
 	unsigned i = 0;
 
-	while (i < fh->nr_msi && (fh->msi[i].msg.addr != msg->addr || fh->msi[i].msg.data != msg->data))
+	while (i < fh->nr_msi && !same_msg(&fh->msi[i].msg, msg))
 		i++;
 	if (i == FAKE_HV_MESSAGES)
 		return;
@@ -45,6 +50,7 @@ static void inject(struct fake_hv *fh, u32 gsi)
 	fh->irqs[gsi]++;
 	if (gsi < FAKE_HV_PINS)
 		return;
+	/* cppcheck-suppress arrayIndexOutOfBoundsCond ; callers check it against HV_MAX_GSI */
 	if (fh->routed[gsi])
 		count_msi(fh, &fh->route[gsi]);
 	else
@@ -243,12 +249,13 @@ unsigned fake_hv_deliver(struct fake_hv *fh)
 
 u64 fake_hv_msi_count(struct fake_hv *fh, u64 addr, u32 data)
 {
+	const struct msi_msg msg = { .addr = addr, .data = data };
 	u64 count = 0;
 
 	fake_hv_deliver(fh);
 	pthread_mutex_lock(&fh->lock);
 	for (unsigned i = 0; i < fh->nr_msi; i++)
-		if (fh->msi[i].msg.addr == addr && fh->msi[i].msg.data == data)
+		if (same_msg(&fh->msi[i].msg, &msg))
 			count = fh->msi[i].count;
 	pthread_mutex_unlock(&fh->lock);
 	return count;

@@ -234,7 +234,7 @@ static int get_buffers(struct fake_vhost *fv, struct fake_vring *r, u64 len, str
 		put_used(r, (unsigned)n++, c.head, (u32)MIN(c.in_len, len - have));
 		*nr_iov += c.in;
 		have += c.in_len;
-		if (have < len && *nr_iov > MAX_IOV / 2) {
+		if (*nr_iov > MAX_IOV / 2 && have < len) {
 			r->last_avail -= (u16)n;
 			return -2;
 		}

@@ -3,8 +3,8 @@
  * The driver's side of a split virtqueue (virtio 1.3 2.7), for fake-driver.h.
  *
  * Theory of operation: written against the specification and not against virtq.c, so that a mistake
- * is not made twice. Free descriptors are linked in private memory (next_free), since a hostile
- * test scribbles over the real ones. The mirror image of virtq.c's orders: descriptors, then
+ * is not made twice. Free descriptors, and those of a chain in flight, are linked in private memory
+ * (next_free), since a hostile test scribbles over the real ones. The mirror image of virtq.c's orders: descriptors, then
  * avail->idx (release); used->idx (acquire), then the elements; a full fence between a store and
  * the look that decides on a doorbell or on sleeping.
  */
@@ -15,7 +15,9 @@
 
 static u64 ring_mem(struct fake_driver *drv, u64 len, u64 align)
 {
-	return drv->opts.rings_high ? fake_alloc_high(drv, len, align) : fake_alloc(drv, len, align);
+	if (drv->opts.rings_high)
+		return fake_alloc_high(drv, len, align);
+	return fake_alloc(drv, len, align);
 }
 
 /* Memory for a ring of vq->size, taken once and cleared each time. */
@@ -82,7 +84,8 @@ void fake_driver_setup_vq(struct fake_driver *drv, unsigned i)
 
 /* --- adding --- */
 
-static void fill_table(struct vring_desc *table, const u16 *index, const struct fake_seg *segs, unsigned n)
+static void fill_table(struct vring_desc *table, const u16 *index, const struct fake_seg *segs,
+		       unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		bool last = i + 1 == n;
@@ -112,7 +115,8 @@ static u16 add_indirect(struct fake_vq *vq, const struct fake_seg *segs, unsigne
 	u64 gpa = vq->indirect_gpa + head * FAKE_INDIRECT_MAX * 16ULL;
 
 	fill_table(fake_ptr(vq->drv, gpa, n * 16ULL), NULL, segs, n);
-	vq->desc[head] = (struct vring_desc){ .addr = gpa, .len = n * 16, .flags = VRING_DESC_F_INDIRECT };
+	vq->desc[head] = (struct vring_desc){ .addr = gpa, .len = n * 16,
+					      .flags = VRING_DESC_F_INDIRECT };
 	vq->chain_len[head] = 1;
 	return head;
 }
@@ -121,8 +125,11 @@ static u16 add_direct(struct fake_vq *vq, const struct fake_seg *segs, unsigned 
 {
 	u16 index[VIRTQ_MAX_SIZE];
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		index[i] = take_free(vq);
+		if (i)
+			vq->next_free[index[i - 1]] = index[i]; /* for give_back() */
+	}
 	fill_table(vq->desc, index, segs, n);
 	vq->chain_len[index[0]] = (u16)n;
 	return index[0];
@@ -202,9 +209,8 @@ static void give_back(struct fake_vq *vq, u16 head)
 {
 	u16 i = head;
 
-	/* Which descriptors the chain had is in the ring, which is the driver's own to trust. */
 	for (u16 n = 0; n < vq->chain_len[head]; n++) {
-		u16 next = vq->desc[i].next;
+		u16 next = vq->next_free[i];
 
 		vq->next_free[i] = vq->free_head;
 		vq->free_head = i;

@@ -2,7 +2,8 @@
 /*
  * Theory of operation: see fault.h. Each WRAP line below makes one __wrap_ function; the makefile
  * reads the names from the same lines for the linker. With 64-bit file offsets glibc names some
- * calls ...64, so both spellings are here. Counting is atomic: the code under test may have threads.
+ * calls ...64, so both spellings are here. Counting is atomic: the code under test may have
+ * threads.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -34,39 +35,43 @@ static bool fault_now(const char *name, int usual)
 	return true;
 }
 
-/* WRAP(name, usual error, value returned then, type, parameters, arguments) */
-#define WRAP(name, err, fail, type, params, args) \
+/* WRAP(name, when it may fail, usual error, value returned then, type, parameters, arguments) */
+#define WRAP(name, when, err, fail, type, params, args) \
 	type __real_##name params; \
 	type __wrap_##name params; \
 	type __wrap_##name params \
 	{ \
-		if (fault_now(#name, err)) \
+		if ((when) && fault_now(#name, err)) \
 			return fail; \
 		return __real_##name args; \
 	}
 
 /* clang-format off */
-WRAP(malloc, ENOMEM, NULL, void *, (size_t n), (n))
-WRAP(calloc, ENOMEM, NULL, void *, (size_t n, size_t size), (n, size))
-WRAP(realloc, ENOMEM, NULL, void *, (void *p, size_t n), (p, n))
-WRAP(strdup, ENOMEM, NULL, char *, (const char *s), (s))
-WRAP(open_memstream, ENOMEM, NULL, FILE *, (char **p, size_t *n), (p, n))
-WRAP(mmap, ENOMEM, MAP_FAILED, void *, (void *p, size_t n, int prot, int fl, int fd, off_t off), (p, n, prot, fl, fd, off))
-WRAP(mmap64, ENOMEM, MAP_FAILED, void *, (void *p, size_t n, int prot, int fl, int fd, off_t off), (p, n, prot, fl, fd, off))
-WRAP(memfd_create, EMFILE, -1, int, (const char *name, unsigned flags), (name, flags))
-WRAP(ftruncate, EFBIG, -1, int, (int fd, off_t len), (fd, len))
-WRAP(ftruncate64, EFBIG, -1, int, (int fd, off_t len), (fd, len))
-WRAP(open, EMFILE, -1, int, (const char *path, int flags, mode_t mode), (path, flags, mode))
-WRAP(open64, EMFILE, -1, int, (const char *path, int flags, mode_t mode), (path, flags, mode))
-WRAP(pipe2, EMFILE, -1, int, (int *fds, int flags), (fds, flags))
-WRAP(socket, EMFILE, -1, int, (int domain, int type, int protocol), (domain, type, protocol))
-WRAP(ioctl, EIO, -1, int, (int fd, unsigned long request, void *arg), (fd, request, arg))
-WRAP(eventfd, EMFILE, -1, int, (unsigned initial, int flags), (initial, flags))
-WRAP(epoll_create1, EMFILE, -1, int, (int flags), (flags))
-WRAP(epoll_ctl, ENOSPC, -1, int, (int epfd, int op, int fd, struct epoll_event *ev), (epfd, op, fd, ev))
-WRAP(signalfd, EMFILE, -1, int, (int fd, const sigset_t *mask, int flags), (fd, mask, flags))
-WRAP(timerfd_create, EMFILE, -1, int, (int clock, int flags), (clock, flags))
-WRAP(pthread_create, EAGAIN, EAGAIN, int, (pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg), (t, a, fn, arg))
+WRAP(malloc, true, ENOMEM, NULL, void *, (size_t n), (n))
+WRAP(calloc, true, ENOMEM, NULL, void *, (size_t n, size_t size), (n, size))
+WRAP(realloc, true, ENOMEM, NULL, void *, (void *p, size_t n), (p, n))
+WRAP(strdup, true, ENOMEM, NULL, char *, (const char *s), (s))
+WRAP(open_memstream, true, ENOMEM, NULL, FILE *, (char **p, size_t *n), (p, n))
+WRAP(mmap, true, ENOMEM, MAP_FAILED, void *,
+     (void *p, size_t n, int prot, int fl, int fd, off_t off), (p, n, prot, fl, fd, off))
+WRAP(mmap64, true, ENOMEM, MAP_FAILED, void *,
+     (void *p, size_t n, int prot, int fl, int fd, off_t off), (p, n, prot, fl, fd, off))
+WRAP(memfd_create, true, EMFILE, -1, int, (const char *name, unsigned flags), (name, flags))
+WRAP(ftruncate, true, EFBIG, -1, int, (int fd, off_t len), (fd, len))
+WRAP(ftruncate64, true, EFBIG, -1, int, (int fd, off_t len), (fd, len))
+WRAP(open, true, EMFILE, -1, int, (const char *path, int flags, mode_t mode), (path, flags, mode))
+WRAP(open64, true, EMFILE, -1, int, (const char *path, int flags, mode_t mode), (path, flags, mode))
+WRAP(pipe2, true, EMFILE, -1, int, (int *fds, int flags), (fds, flags))
+WRAP(socket, true, EMFILE, -1, int, (int domain, int type, int protocol), (domain, type, protocol))
+WRAP(ioctl, true, EIO, -1, int, (int fd, unsigned long request, void *arg), (fd, request, arg))
+WRAP(eventfd, true, EMFILE, -1, int, (unsigned initial, int flags), (initial, flags))
+WRAP(epoll_create1, true, EMFILE, -1, int, (int flags), (flags))
+WRAP(epoll_ctl, op != EPOLL_CTL_DEL, ENOSPC, -1, int,
+     (int epfd, int op, int fd, struct epoll_event *ev), (epfd, op, fd, ev))
+WRAP(signalfd, true, EMFILE, -1, int, (int fd, const sigset_t *mask, int flags), (fd, mask, flags))
+WRAP(timerfd_create, true, EMFILE, -1, int, (int clock, int flags), (clock, flags))
+WRAP(pthread_create, true, EAGAIN, EAGAIN, int,
+     (pthread_t *t, const pthread_attr_t *a, void *(*fn)(void *), void *arg), (t, a, fn, arg))
 /* clang-format on */
 
 void fault_arm(unsigned nth, int err)
@@ -112,8 +117,8 @@ static int run_rounds(int (*fn)(void), bool lenient)
 		name = fault_disarm();
 		wrong = judge(name, err, fds, lenient);
 		if (wrong) {
-			printf("# round %d, fault in %s, returned %d: %s\n", n, name ? name : "nothing", err,
-			       wrong);
+			printf("# round %d, fault in %s, returned %d: %s\n", n,
+			       name ? name : "nothing", err, wrong);
 			return -1;
 		}
 		if (!name)

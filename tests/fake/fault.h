@@ -16,10 +16,14 @@
 
 #include "types.h"
 
-/* The @nth counted call from now on (1 = the next) fails with @err, or with its usual error if 0. */
+/*
+ * The @nth counted call from now on (1 = the next) fails with @err, or with its usual error if 0.
+ */
 void fault_arm(unsigned nth, int err);
 
-/* Ends injection. The name of the call that was made to fail, or NULL when it did not come to that. */
+/*
+ * Ends injection. The name of the call that was made to fail, or NULL when it did not come to that.
+ */
 const char *fault_disarm(void);
 
 /*

@@ -112,6 +112,22 @@ static void t_reset_cf9(void)
 	check_run("reset-cf9", NULL, 0, NULL, "guest asked for a reset");
 }
 
+/* Each life begins with its line on the console; the last one ends by the time limit. */
+static void t_restart(void)
+{
+	static const char *const more[] = { "--reboot", "restart", "--timeout", "2", "-c", "2", NULL };
+	struct result r;
+	int lives = 0;
+
+	need_kvm();
+	r = lkvm("reset-i8042", more);
+	CHECK_EQ(r.status, 124);
+	for (const char *p = r.out; (p = strstr(p, "payload: ")); p++)
+		lives++;
+	CHECK(lives > 2);
+	check_run("poweroff", more, 0, NULL, "guest powered off");
+}
+
 static void t_triple_fault(void)
 {
 	check_run("triple", NULL, 33, NULL, "triple fault on vCPU 0");
@@ -184,6 +200,7 @@ static void t_stuck_reader(void)
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_poweroff), T(t_reset_acpi), T(t_reset_i8042), T(t_reset_cf9),
+		       T(t_restart),
 		       T(t_triple_fault), T(t_panic_is_no_clean_reset), T(t_timeout), T(t_string_io),
 		       T(t_pci_config), T(t_memory_ends), T(t_smp), T(t_stuck_reader));
 }

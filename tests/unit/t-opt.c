@@ -56,8 +56,10 @@ static void t_u64_good(void)
 
 static void t_u64_bad(void)
 {
+	/* clang-format off */
 	static const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "1.0", "0x10", "ten", "1,2", "-",
 					   "18446744073709551616", "99999999999999999999999", "3", "9" };
+	/* clang-format on */
 	u64 v = 99;
 
 	log_set_sink(keep);
@@ -117,9 +119,11 @@ static void t_size_good(void)
 
 static void t_size_bad(void)
 {
+	/* clang-format off */
 	static const char *const bad[] = { "", "0", "0G", "-1", "+1", "10X", "10MB", "10 M", "M", "1.5G",
 					   "99999999T", "16384P", "18446744073709551615", "1M1",
 					   "18446744073709551616B", "0x10", "10E", " 10" };
+	/* clang-format on */
 	u64 v = 99;
 
 	log_set_sink(keep);
@@ -144,6 +148,7 @@ static void t_mac_good(void)
 
 static void t_mac_bad(void)
 {
+	/* clang-format off */
 	static const char *const bad[] = {
 		"", "02:zz:00:00:00:01", "02:15:15", "02:15:15:15:15", "02:15:15:15:15:15:15",
 		"02:15:15:15:15:", ":15:15:15:15:15", "02:15:15:15:15:15 ", " 02:15:15:15:15:15",
@@ -151,6 +156,7 @@ static void t_mac_bad(void)
 		"02-15-15-15-15-15", "021515151515", "02::15:15:15:15", "0x2:15:15:15:15:15",
 		"01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "0:0:0:0:0:0", "02",
 	};
+	/* clang-format on */
 	u8 mac[6] = { 7, 7, 7, 7, 7, 7 };
 
 	log_set_sink(keep);
@@ -172,7 +178,8 @@ static void note(struct trace *trace, const char *name, const char *value)
 {
 	size_t len = strlen(trace->text);
 
-	snprintf(trace->text + len, sizeof(trace->text) - len, "%s=%s;", name, value ? value : "NULL");
+	snprintf(trace->text + len, sizeof(trace->text) - len, "%s=%s;", name,
+		 value ? value : "NULL");
 }
 
 static int set_key(void *ctx, const char *option, const char *key, const char *value)
@@ -211,12 +218,18 @@ static void t_keys_bad(void)
 	static const struct {
 		const char *list, *named;
 	} bad[] = {
-		{ "", "-n: " },         { "mode", "mode" },
-		{ "mode=a,", "-n: " },  { ",mode=a", "-n: " },
-		{ "mod=none", "mod=none" }, { "Mode=tap", "Mode=tap" },
-		{ "mode=a,mode=b", "mode=b" }, { "mode=a,tapif", "tapif" },
-		{ "mode=a,,vhost=1", "-n: " }, { "=tap", "=tap" },
-		{ "mode =tap", "mode =tap" },  { "mode=a,nosuch=1", "nosuch=1" },
+		{ "", "-n: " },
+		{ "mode", "mode" },
+		{ "mode=a,", "-n: " },
+		{ ",mode=a", "-n: " },
+		{ "mod=none", "mod=none" },
+		{ "Mode=tap", "Mode=tap" },
+		{ "mode=a,mode=b", "mode=b" },
+		{ "mode=a,tapif", "tapif" },
+		{ "mode=a,,vhost=1", "-n: " },
+		{ "=tap", "=tap" },
+		{ "mode =tap", "mode =tap" },
+		{ "mode=a,nosuch=1", "nosuch=1" },
 	};
 
 	log_set_sink(keep);
@@ -257,7 +270,8 @@ static const struct opt opts[] = {
 	{ 'c', "cpus", "N", "number of CPUs", set_opt },
 	{ 0, "name", "NAME", "name of the instance", set_opt },
 	{ 0, "rng", NULL, "a random number device", set_opt },
-	{ 'x', NULL, NULL, "has no long spelling and a help text that is so long that it must be broken", set_opt },
+	{ 'x', NULL, NULL,
+	  "has no long spelling and a help text that is so long that it must be broken", set_opt },
 	{ 0 },
 };
 
@@ -277,12 +291,14 @@ static void t_parse_good(void)
 	CHECK(!strcmp(trace.text, "cpus=4;name=a=b;arg=img;"));
 
 	trace.text[0] = '\0';
-	CHECK_EQ(PARSE(&trace, NULL, A("-c4"), A("--cpus=5"), A("--name="), A("--rng"), A("-x")), 6);
+	CHECK_EQ(PARSE(&trace, NULL, A("-c4"), A("--cpus=5"), A("--name="), A("--rng"), A("-x")),
+		 6);
 	CHECK(!strcmp(trace.text, "cpus=4;cpus=5;name=;rng=NULL;letter=NULL;"));
 
 	/* A value may begin with a dash; "-" is an argument; "--" ends it all. */
 	trace.text[0] = '\0';
-	CHECK_EQ(PARSE(&trace, take_arg, A("--name"), A("-x"), A("-"), A("--"), A("-c"), A("sh")), 5);
+	CHECK_EQ(PARSE(&trace, take_arg, A("--name"), A("-x"), A("-"), A("--"), A("-c"), A("sh")),
+		 5);
 	CHECK(!strcmp(trace.text, "name=-x;arg=-;"));
 
 	trace.text[0] = '\0';
@@ -314,6 +330,48 @@ static void t_parse_bad(void)
 	CHECK_EQ(PARSE(&trace, NULL, A("--rng"), A("-x")), -ENOENT);
 	CHECK(!strcmp(trace.text, "rng=NULL;"));
 	CHECK_EQ(nr_messages, 0);
+}
+
+#define HELP(...) \
+	({ \
+		char *argv[] = { (char *)"run", __VA_ARGS__, NULL }; \
+		opt_help_wanted(opts, ARRAY_SIZE(argv) - 1, argv); \
+	})
+
+static void t_help_wanted(void)
+{
+	CHECK(HELP(A("--help")));
+	CHECK(HELP(A("-h")));
+	CHECK(HELP(A("-c"), A("4"), A("img"), A("-h")));
+	CHECK(HELP(A("-c4"), A("--cpus=4"), A("--rng"), A("-x"), A("--nosuch"), A("-q"), A("-"),
+		   A("--help")));
+	CHECK(!HELP(A("-c"), A("--help")));
+	CHECK(!HELP(A("--name"), A("-h")));
+	CHECK(!HELP(A("--"), A("--help")));
+	CHECK(!HELP(A("--name=--help"), A("-c")));
+	CHECK(!HELP(A("")));
+}
+
+static void t_keys_usage(void)
+{
+	static const struct opt_key some[] = {
+		{ "mode", "how frames leave", set_key },
+		{ "hidden", NULL, set_key },
+		{ "a_name_that_is_too_long", "help", set_key },
+		{ NULL },
+	};
+	static const char want[] = "      mode=                 how frames leave\n"
+				   "      a_name_that_is_too_long=\n"
+				   "                            help\n";
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	REQUIRE(out);
+	opt_keys_usage(some, out);
+	fclose(out);
+	CHECK(!strcmp(text, want));
+	free(text);
 }
 
 static void t_usage(void)
@@ -382,7 +440,8 @@ static void t_log_stderr(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, T(t_u64_good), T(t_u64_bad), T(t_bool), T(t_size_good), T(t_size_bad),
-		       T(t_mac_good), T(t_mac_bad), T(t_keys_good), T(t_keys_bad), T(t_keys_setter_fails),
-		       T(t_parse_good), T(t_parse_bad), T(t_usage), T(t_log_line), T(t_log_stderr));
+	return TAP_RUN(argc, argv, T(t_u64_good), T(t_u64_bad), T(t_bool), T(t_size_good),
+		       T(t_size_bad), T(t_mac_good), T(t_mac_bad), T(t_keys_good), T(t_keys_bad),
+		       T(t_keys_setter_fails), T(t_parse_good), T(t_parse_bad), T(t_help_wanted),
+		       T(t_usage), T(t_keys_usage), T(t_log_line), T(t_log_stderr));
 }
