@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * `lkvm run`: options become a struct vm_config, that becomes a VM, and why it ended becomes the exit status.
+ * `lkvm run`: options become a struct vm_config, that becomes a VM, and why it ended becomes the
+ * exit status.
  *
  * Everything that a user can get wrong is checked before the VM is made: options first, then the
- * files. Signals that end a program are taken from the loop as one more event, so that there is
- * one way down: whatever ends the VM, devices are stopped, taps are gone and the terminal is restored.
+ * files. Signals that end a program are taken from the loop as one more event, so that there is one
+ * way down: whatever ends the VM, devices are stopped, taps are gone and the terminal is restored.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -22,9 +23,9 @@
 #include "vcpu.h"
 #include "vm.h"
 
-#define DEFAULT_MEM  (256 * MiB) /* bytes */
-#define MAX_CPUS     4096        /* what the option takes; the architecture knows better */
-#define MAX_TIMEOUT  (365ULL * 24 * 3600)
+#define DEFAULT_MEM (256 * MiB) /* bytes */
+#define MAX_CPUS    4096        /* what the option takes; the architecture knows better */
+#define MAX_TIMEOUT (365ULL * 24 * 3600)
 /* Ours come first, so that the user's win. A panic ends in a reset, which ends the run. */
 #define CMDLINE_HEAD "console=ttyS0 panic=-1"
 
@@ -138,14 +139,17 @@ static int positional(void *ctx, const char *arg)
 }
 
 const struct opt run_opts[] = {
-	{ 'k', "kernel", "FILE", "kernel to boot: a bzImage, or a vmlinux with a PVH note", set_kernel },
+	{ 'k', "kernel", "FILE", "kernel to boot: a bzImage, or a vmlinux with a PVH note",
+	  set_kernel },
 	{ 'i', "initrd", "FILE", "initial RAM disk", set_initrd },
 	{ 'p', "params", "TEXT", "kernel command line, added to '" CMDLINE_HEAD "'", set_params },
 	{ 'm', "mem", "SIZE", "memory, in MiB or with a suffix B K M G T P; default 256", set_mem },
 	{ 'c', "cpus", "N", "number of vCPUs; default 1", set_cpus },
-	{ 'n', "network", "KEYS", "a NIC, as key=value,...; may be given several times", set_device },
+	{ 'n', "network", "KEYS", "a NIC, as key=value,...; may be given several times",
+	  set_device },
 	{ 0, "name", "NAME", "name of the VM; default guest-PID", set_name },
-	{ 0, "reboot", "HOW", "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
+	{ 0, "reboot", "HOW",
+	  "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
 	{ 0, "timeout", "SEC", "end the VM after so many seconds, with status 124", set_timeout },
 	{ 0, NULL, NULL, NULL, NULL },
 };
@@ -157,7 +161,8 @@ static int parse(struct run *run, int argc, char **argv)
 	if (next < 0)
 		return next;
 	if (next < argc) {
-		log_err("-- %s: running a command in the guest is not there yet; leave it out", argv[next]);
+		log_err("-- %s: running a command in the guest is not there yet; leave it out",
+			argv[next]);
 		return -ENOSYS;
 	}
 	if (!run->kernel) {
@@ -190,7 +195,8 @@ static int open_file(const char *what, const char *path, bool again, int *fd)
 		return -EISDIR;
 	}
 	if (again && fstat(*fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-		log_err("--reboot restart: %s %s can be read only once; use a regular file", what, path);
+		log_err("--reboot restart: %s %s can be read only once; use a regular file", what,
+			path);
 		return -ESPIPE;
 	}
 	return 0;
@@ -250,8 +256,8 @@ static void ending_signals(sigset_t *set)
 
 /*
  * From here on the loop takes them. Not earlier: what may take for ever before (a pipe as kernel, a
- * script) ends by a signal's default action, and has nothing yet that must be put back. No thread was made
- * so far, so all inherit the mask.
+ * script) ends by a signal's default action, and has nothing yet that must be put back. No thread
+ * was made so far, so all inherit the mask.
  */
 static int signals_add(struct run *run)
 {
@@ -303,11 +309,14 @@ static void write_stat(void *ctx, FILE *out)
 		all += vcpu_exits(&vm->vcpu[i]);
 	fprintf(out, "{\"name\":\"%s\",\"cpus\":%u,\"memory\":%llu,", run->name, vm->nr_vcpus,
 		(unsigned long long)vm->cfg.mem);
-	fprintf(out, "\"exits\":{\"userspace\":%llu,\"pio\":%llu,\"mmio\":%llu,\"intr\":%llu,\"other\":%llu},",
+	fprintf(out,
+		"\"exits\":{\"userspace\":%llu,\"pio\":%llu,\"mmio\":%llu,\"intr\":%llu,\"other\":%llu},",
 		(unsigned long long)all, (unsigned long long)sum_exits(vm, EXIT_PIO),
-		(unsigned long long)sum_exits(vm, EXIT_MMIO), (unsigned long long)sum_exits(vm, EXIT_INTR),
+		(unsigned long long)sum_exits(vm, EXIT_MMIO),
+		(unsigned long long)sum_exits(vm, EXIT_INTR),
 		(unsigned long long)sum_exits(vm, EXIT_OTHER));
-	fprintf(out, "\"loop_wakeups\":%llu,\"devices\":[", (unsigned long long)loop_wakeups(&vm->loop));
+	fprintf(out, "\"loop_wakeups\":%llu,\"devices\":[",
+		(unsigned long long)loop_wakeups(&vm->loop));
 	for (struct device *dev = vm->m.devices; dev; dev = dev->next) {
 		if (!dev->stat)
 			continue;
@@ -357,7 +366,10 @@ static void run_cleanup(struct run *run)
 	free(run->name);
 }
 
-/* Runs a VM that is set up; its exit status. What ended it goes to stderr once the terminal is restored. */
+/*
+ * Runs a VM that is set up; its exit status. What ended it goes to stderr once the terminal is
+ * restored.
+ */
 static int run_vm(struct run *run, char *why, size_t len)
 {
 	vm_run(run->vm);
@@ -374,7 +386,9 @@ static int run_vm(struct run *run, char *why, size_t len)
 int cmd_run(int argc, char **argv)
 {
 	struct run run = {
-		.cfg = { .mem = DEFAULT_MEM, .nr_cpus = 1, .boot = { .kernel_fd = -1, .initrd_fd = -1 } },
+		.cfg = { .mem = DEFAULT_MEM,
+			 .nr_cpus = 1,
+			 .boot = { .kernel_fd = -1, .initrd_fd = -1 } },
 		.signals.fd = -1,
 		.timer.fd = -1,
 	};

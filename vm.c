@@ -46,7 +46,8 @@ static const char *kvm_hint(int err)
 	switch (err) {
 	case ENOENT:
 	case ENXIO:
-	case ENODEV: return "load the kvm_intel or kvm_amd module, or enable virtualization in the firmware";
+	case ENODEV:
+		return "load the kvm_intel or kvm_amd module, or enable virtualization in the firmware";
 	case EACCES:
 	case EPERM: return "join the group that owns it (usually kvm)";
 	}
@@ -79,7 +80,8 @@ static int kvm_open(struct vm *vm)
 	}
 	version = ioctl(vm->kvm_fd, KVM_GET_API_VERSION, 0);
 	if (version != KVM_API_VERSION) {
-		log_err("%s: it is not KVM of version %d; check what this file is", KVM_PATH, KVM_API_VERSION);
+		log_err("%s: it is not KVM of version %d; check what this file is", KVM_PATH,
+			KVM_API_VERSION);
 		return -ENODEV;
 	}
 	return 0;
@@ -100,8 +102,9 @@ static int mem_slots(struct vm *vm)
 			int err = errno;
 
 			log_err("-m %llu: KVM refuses %llu MiB at %#llx: %s; use less memory",
-				(unsigned long long)(vm->cfg.mem / MiB), (unsigned long long)(r->size / MiB),
-				(unsigned long long)r->gpa, strerror(err));
+				(unsigned long long)(vm->cfg.mem / MiB),
+				(unsigned long long)(r->size / MiB), (unsigned long long)r->gpa,
+				strerror(err));
 			return -err;
 		}
 	}

@@ -16,7 +16,10 @@ bool outcome_set(struct outcome *o, enum stop_why why, int detail);
 /* True once somebody set a reason. */
 bool outcome_stopping(const struct outcome *o);
 
-/* Exit status of `lkvm run`: 0 power-off or reset, 33 triple fault, 34 panic, 124 timeout, 125 error, 128 + signal. */
+/*
+ * Exit status of `lkvm run`: 0 power-off or reset, 33 triple fault, 34 panic, 124 timeout, 125
+ * error, 128 + signal.
+ */
 int outcome_status(const struct outcome *o);
 
 /* One line for the user into @buf: "guest powered off". */

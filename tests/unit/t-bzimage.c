@@ -125,7 +125,10 @@ static void t_long_mode(void)
 	mem_free(&mem);
 }
 
-/* A guest that reboots by jumping to the BIOS gets to code that resets, here: mov dx, port; mov al, value; out. */
+/*
+ * A guest that reboots by jumping to the BIOS gets to code that resets, here: mov dx, port; mov al,
+ * value; out.
+ */
 static void t_reset_vector(void)
 {
 	static struct image im;
@@ -139,38 +142,138 @@ static void t_reset_vector(void)
 	mem_free(&mem);
 }
 
-static void none(struct image *im) { (void)im; }
-static void empty(struct image *im) { im->size = 0; }
-static void one_byte(struct image *im) { im->size = 1; }
-static void text(struct image *im) { im->size = (u64)snprintf((char *)im->byte, 100, "root:x:0:0\n"); }
-static void script(struct image *im) { memcpy(im->byte, "#!/bin/sh\n", 11); bz_header(im)->header = 0; }
-static void gzip(struct image *im) { memcpy(im->byte, "\x1f\x8b\x08", 3); bz_header(im)->header = 0; }
-static void arm64(struct image *im) { memset(im->byte, 0, 4096); memcpy(im->byte + 0x38, "ARM\x64", 4); }
-static void no_magic(struct image *im) { bz_header(im)->header = 0; }
-static void no_boot_flag(struct image *im) { bz_header(im)->boot_flag = 0; }
-static void in_sector(struct image *im) { im->size = 0x201; }
-static void in_header(struct image *im) { im->size = 0x240; }
-static void in_setup(struct image *im) { im->size = 2000; }
-static void in_kernel(struct image *im) { im->size -= 1; }
-static void old(struct image *im) { bz_header(im)->version = 0x20b; }
-static void old_206(struct image *im) { bz_header(im)->version = 0x200; bz_header(im)->jump = 0x24eb; }
-static void short_header(struct image *im) { bz_header(im)->jump = 0x20eb; }
-static void i386(struct image *im) { bz_header(im)->xloadflags = 0; }
-static void zimage(struct image *im) { bz_header(im)->loadflags = 0; }
-static void align_0(struct image *im) { bz_header(im)->kernel_alignment = 0; }
-static void align_3(struct image *im) { bz_header(im)->kernel_alignment = 0x300000; }
-static void align_huge(struct image *im) { bz_header(im)->kernel_alignment = 0x80000000; }
-static void no_size(struct image *im) { bz_header(im)->syssize = 0; }
-static void small_size(struct image *im) { bz_header(im)->syssize = 0x20; }
-static void huge_size(struct image *im) { bz_header(im)->syssize = 0xffffffff; }
-static void huge_init(struct image *im) { bz_header(im)->init_size = 0xffffffff; }
-static void pref_high(struct image *im) { bz_header(im)->pref_address = 5 * GiB; }
-static void pref_wrap(struct image *im) { bz_header(im)->pref_address = ~0ULL; }
-static void pref_end(struct image *im) { bz_header(im)->pref_address = 64 * MiB; }
-static void init_0(struct image *im) { bz_header(im)->init_size = 0; }
-static void pref_low(struct image *im) { bz_header(im)->pref_address = 0x1000; }
-static void pref_odd(struct image *im) { bz_header(im)->pref_address += 0x1234; }
-static void signature(struct image *im) { im->size += 1500; }
+static void none(struct image *im)
+{
+	(void)im;
+}
+static void empty(struct image *im)
+{
+	im->size = 0;
+}
+static void one_byte(struct image *im)
+{
+	im->size = 1;
+}
+static void text(struct image *im)
+{
+	im->size = (u64)snprintf((char *)im->byte, 100, "root:x:0:0\n");
+}
+static void script(struct image *im)
+{
+	memcpy(im->byte, "#!/bin/sh\n", 11);
+	bz_header(im)->header = 0;
+}
+static void gzip(struct image *im)
+{
+	memcpy(im->byte, "\x1f\x8b\x08", 3);
+	bz_header(im)->header = 0;
+}
+static void arm64(struct image *im)
+{
+	memset(im->byte, 0, 4096);
+	memcpy(im->byte + 0x38, "ARM\x64", 4);
+}
+static void no_magic(struct image *im)
+{
+	bz_header(im)->header = 0;
+}
+static void no_boot_flag(struct image *im)
+{
+	bz_header(im)->boot_flag = 0;
+}
+static void in_sector(struct image *im)
+{
+	im->size = 0x201;
+}
+static void in_header(struct image *im)
+{
+	im->size = 0x240;
+}
+static void in_setup(struct image *im)
+{
+	im->size = 2000;
+}
+static void in_kernel(struct image *im)
+{
+	im->size -= 1;
+}
+static void old(struct image *im)
+{
+	bz_header(im)->version = 0x20b;
+}
+static void old_206(struct image *im)
+{
+	bz_header(im)->version = 0x200;
+	bz_header(im)->jump = 0x24eb;
+}
+static void short_header(struct image *im)
+{
+	bz_header(im)->jump = 0x20eb;
+}
+static void i386(struct image *im)
+{
+	bz_header(im)->xloadflags = 0;
+}
+static void zimage(struct image *im)
+{
+	bz_header(im)->loadflags = 0;
+}
+static void align_0(struct image *im)
+{
+	bz_header(im)->kernel_alignment = 0;
+}
+static void align_3(struct image *im)
+{
+	bz_header(im)->kernel_alignment = 0x300000;
+}
+static void align_huge(struct image *im)
+{
+	bz_header(im)->kernel_alignment = 0x80000000;
+}
+static void no_size(struct image *im)
+{
+	bz_header(im)->syssize = 0;
+}
+static void small_size(struct image *im)
+{
+	bz_header(im)->syssize = 0x20;
+}
+static void huge_size(struct image *im)
+{
+	bz_header(im)->syssize = 0xffffffff;
+}
+static void huge_init(struct image *im)
+{
+	bz_header(im)->init_size = 0xffffffff;
+}
+static void pref_high(struct image *im)
+{
+	bz_header(im)->pref_address = 5 * GiB;
+}
+static void pref_wrap(struct image *im)
+{
+	bz_header(im)->pref_address = ~0ULL;
+}
+static void pref_end(struct image *im)
+{
+	bz_header(im)->pref_address = 64 * MiB;
+}
+static void init_0(struct image *im)
+{
+	bz_header(im)->init_size = 0;
+}
+static void pref_low(struct image *im)
+{
+	bz_header(im)->pref_address = 0x1000;
+}
+static void pref_odd(struct image *im)
+{
+	bz_header(im)->pref_address += 0x1234;
+}
+static void signature(struct image *im)
+{
+	im->size += 1500;
+}
 
 static void fixed_low(struct image *im)
 {

@@ -78,42 +78,151 @@ static void t_cmdline(void)
 	mem_free(&mem);
 }
 
-static void none(struct image *im) { (void)im; }
-static void only_magic(struct image *im) { im->size = 4; }
-static void in_ehdr(struct image *im) { im->size = 63; }
-static void in_phdrs(struct image *im) { im->size = 64 + 56 + 10; }
-static void in_text(struct image *im) { im->size = ELF_TEXT + 10; }
-static void class32(struct image *im) { im->byte[EI_CLASS] = ELFCLASS32; }
-static void big_endian(struct image *im) { im->byte[EI_DATA] = ELFDATA2MSB; }
-static void aarch64(struct image *im) { elf_header(im)->e_machine = EM_AARCH64; }
-static void object(struct image *im) { elf_header(im)->e_type = ET_REL; }
-static void core(struct image *im) { elf_header(im)->e_type = ET_CORE; }
-static void pie(struct image *im) { elf_header(im)->e_type = ET_DYN; }
-static void no_phdrs(struct image *im) { elf_header(im)->e_phnum = 0; }
-static void many_phdrs(struct image *im) { elf_header(im)->e_phnum = 0xffff; }
-static void odd_phdrs(struct image *im) { elf_header(im)->e_phentsize = 32; }
-static void phoff_wrap(struct image *im) { elf_header(im)->e_phoff = ~0ULL - 16; }
-static void off_wrap(struct image *im) { elf_phdr(im, 0)->p_offset = ~0ULL - 100; }
-static void filesz_wrap(struct image *im) { elf_phdr(im, 0)->p_filesz = ~0ULL - 100; }
-static void memsz_small(struct image *im) { elf_phdr(im, 1)->p_memsz = 99; }
-static void memsz_huge(struct image *im) { elf_phdr(im, 1)->p_memsz = ~0ULL; }
-static void paddr_low(struct image *im) { elf_phdr(im, 1)->p_paddr = 0x9000; }
-static void paddr_wrap(struct image *im) { elf_phdr(im, 1)->p_paddr = ~0ULL - 4096; }
-static void paddr_hole(struct image *im) { elf_phdr(im, 1)->p_paddr = 0xe0000000; }
-static void paddr_end(struct image *im) { elf_phdr(im, 1)->p_paddr = 64 * MiB - 4096; }
-static void no_segments(struct image *im) { elf_phdr(im, 0)->p_type = elf_phdr(im, 1)->p_type = PT_NULL; }
-static void no_notes(struct image *im) { elf_phdr(im, 2)->p_type = PT_NULL; }
-static void notes_huge(struct image *im) { elf_phdr(im, 2)->p_filesz = ~0ULL; }
-static void notes_long(struct image *im) { elf_phdr(im, 2)->p_filesz = 65537; im->size = IMAGE_MAX; }
-static void notes_none(struct image *im) { elf_phdr(im, 2)->p_filesz = 0; }
-static void notes_cut(struct image *im) { elf_phdr(im, 2)->p_filesz -= 1; }
-static void namesz_huge(struct image *im) { memset(im->byte + ELF_NOTES, 0xff, 4); }
-static void descsz_huge(struct image *im) { memset(im->byte + ELF_NOTES + 28 + 4, 0xff, 4); }
-static void descsz_wrap(struct image *im) { memset(im->byte + ELF_NOTES + 4, 0xff, 4); }
-static void entry_out(struct image *im) { im->byte[ELF_NOTES + 28 + 18] = 0x55; }
-static void entry_0(struct image *im) { memset(im->byte + ELF_NOTES + 28 + 16, 0, 4); }
-static void empty_segment(struct image *im) { elf_phdr(im, 1)->p_filesz = elf_phdr(im, 1)->p_memsz = 0; }
-static void entry_in_bss(struct image *im) { im->byte[ELF_NOTES + 28 + 18] = 0x01; }
+static void none(struct image *im)
+{
+	(void)im;
+}
+static void only_magic(struct image *im)
+{
+	im->size = 4;
+}
+static void in_ehdr(struct image *im)
+{
+	im->size = 63;
+}
+static void in_phdrs(struct image *im)
+{
+	im->size = 64 + 56 + 10;
+}
+static void in_text(struct image *im)
+{
+	im->size = ELF_TEXT + 10;
+}
+static void class32(struct image *im)
+{
+	im->byte[EI_CLASS] = ELFCLASS32;
+}
+static void big_endian(struct image *im)
+{
+	im->byte[EI_DATA] = ELFDATA2MSB;
+}
+static void aarch64(struct image *im)
+{
+	elf_header(im)->e_machine = EM_AARCH64;
+}
+static void object(struct image *im)
+{
+	elf_header(im)->e_type = ET_REL;
+}
+static void core(struct image *im)
+{
+	elf_header(im)->e_type = ET_CORE;
+}
+static void pie(struct image *im)
+{
+	elf_header(im)->e_type = ET_DYN;
+}
+static void no_phdrs(struct image *im)
+{
+	elf_header(im)->e_phnum = 0;
+}
+static void many_phdrs(struct image *im)
+{
+	elf_header(im)->e_phnum = 0xffff;
+}
+static void odd_phdrs(struct image *im)
+{
+	elf_header(im)->e_phentsize = 32;
+}
+static void phoff_wrap(struct image *im)
+{
+	elf_header(im)->e_phoff = ~0ULL - 16;
+}
+static void off_wrap(struct image *im)
+{
+	elf_phdr(im, 0)->p_offset = ~0ULL - 100;
+}
+static void filesz_wrap(struct image *im)
+{
+	elf_phdr(im, 0)->p_filesz = ~0ULL - 100;
+}
+static void memsz_small(struct image *im)
+{
+	elf_phdr(im, 1)->p_memsz = 99;
+}
+static void memsz_huge(struct image *im)
+{
+	elf_phdr(im, 1)->p_memsz = ~0ULL;
+}
+static void paddr_low(struct image *im)
+{
+	elf_phdr(im, 1)->p_paddr = 0x9000;
+}
+static void paddr_wrap(struct image *im)
+{
+	elf_phdr(im, 1)->p_paddr = ~0ULL - 4096;
+}
+static void paddr_hole(struct image *im)
+{
+	elf_phdr(im, 1)->p_paddr = 0xe0000000;
+}
+static void paddr_end(struct image *im)
+{
+	elf_phdr(im, 1)->p_paddr = 64 * MiB - 4096;
+}
+static void no_segments(struct image *im)
+{
+	elf_phdr(im, 0)->p_type = elf_phdr(im, 1)->p_type = PT_NULL;
+}
+static void no_notes(struct image *im)
+{
+	elf_phdr(im, 2)->p_type = PT_NULL;
+}
+static void notes_huge(struct image *im)
+{
+	elf_phdr(im, 2)->p_filesz = ~0ULL;
+}
+static void notes_long(struct image *im)
+{
+	elf_phdr(im, 2)->p_filesz = 65537;
+	im->size = IMAGE_MAX;
+}
+static void notes_none(struct image *im)
+{
+	elf_phdr(im, 2)->p_filesz = 0;
+}
+static void notes_cut(struct image *im)
+{
+	elf_phdr(im, 2)->p_filesz -= 1;
+}
+static void namesz_huge(struct image *im)
+{
+	memset(im->byte + ELF_NOTES, 0xff, 4);
+}
+static void descsz_huge(struct image *im)
+{
+	memset(im->byte + ELF_NOTES + 28 + 4, 0xff, 4);
+}
+static void descsz_wrap(struct image *im)
+{
+	memset(im->byte + ELF_NOTES + 4, 0xff, 4);
+}
+static void entry_out(struct image *im)
+{
+	im->byte[ELF_NOTES + 28 + 18] = 0x55;
+}
+static void entry_0(struct image *im)
+{
+	memset(im->byte + ELF_NOTES + 28 + 16, 0, 4);
+}
+static void empty_segment(struct image *im)
+{
+	elf_phdr(im, 1)->p_filesz = elf_phdr(im, 1)->p_memsz = 0;
+}
+static void entry_in_bss(struct image *im)
+{
+	im->byte[ELF_NOTES + 28 + 18] = 0x01;
+}
 
 static void t_cases(void)
 {

@@ -258,8 +258,8 @@ static void t_queue_size(void)
 {
 	static const struct {
 		unsigned write, read;
-	} c[] = { { 4, 4 }, { 3, 4 }, { 0, 4 }, { 16, 4 }, { 1, 1 }, { 0xffff, 1 }, { 0x8000, 1 },
-		  { 8, 8 }, { 2, 2 } };
+	} c[] = { { 4, 4 },      { 3, 4 },      { 0, 4 }, { 16, 4 }, { 1, 1 },
+		  { 0xffff, 1 }, { 0x8000, 1 }, { 8, 8 }, { 2, 2 } };
 	struct bench b;
 
 	bench_open(&b, NULL);
@@ -487,8 +487,8 @@ static void t_window(void)
 static void t_window_abuse(void)
 {
 	static const u32 bars[] = { 0, 1, 2, 3, 5, 6, 255 };
-	static const u32 offsets[] = { 0, 1, 0x3ffc, 0x3fff, 0x4000, 0x7ffffffe, 0xfffffffc,
-				       0xffffffff };
+	static const u32 offsets[] = { 0,      1,          0x3ffc,     0x3fff,
+				       0x4000, 0x7ffffffe, 0xfffffffc, 0xffffffff };
 	static const u32 lengths[] = { 0, 1, 2, 3, 4, 8, 0xffffffff };
 	struct bench b;
 
@@ -551,6 +551,6 @@ int main(int argc, char **argv)
 		       T(t_vectors_out_of_range), T(t_stray_doorbells), T(t_any_width),
 		       T(t_scribble), T(t_queue_size), T(t_running_queue_is_safe),
 		       T(t_queue_enable), T(t_doorbells), T(t_slow_doorbell),
-		       T(t_bar_moves_while_running), T(t_spaces_off), T(t_move_fails),
-		       T(t_window), T(t_window_abuse), T(t_config_ports), T(t_attach_fails));
+		       T(t_bar_moves_while_running), T(t_spaces_off), T(t_move_fails), T(t_window),
+		       T(t_window_abuse), T(t_config_ports), T(t_attach_fails));
 }
