@@ -108,7 +108,7 @@ build/guest/payload.elf: guest/start.S guest/payload.c guest/payload.ld Makefile
 
 .PHONY: unit-bins kvm-bins
 unit-bins: $(UNIT) $(B)/lkvm
-kvm-bins: $(KVMTEST) build/guest/payload.elf
+kvm-bins: $(KVMTEST) build/guest/payload.elf lkvm
 
 # All parts run whatever fails, and the last line counts them together: see tests/check.
 .PHONY: check check-unit check-kvm check-testhost lint analyze

@@ -187,7 +187,7 @@ static int net_starting(struct virtio_device *dev)
 	int r = nif->ops->set_offload(nif, dev->acked[0] & NETIF_FEATURES);
 
 	if (r < 0)
-		log_warn("net %s: cannot set offloads: %s", nif->name, strerror(-r));
+		log_warn_once("net %s: cannot set offloads: %s", nif->name, strerror(-r));
 	return r;
 }
 
@@ -217,6 +217,13 @@ static const struct virtio_device_ops net_ops = {
 	.reset = net_reset,
 	.free = net_free,
 };
+
+const struct net_stats *net_device_stats(struct virtio_device *dev, unsigned pair)
+{
+	struct net *net = to_net(dev);
+
+	return pair < NR_PAIRS && net->user[pair] ? net_user_stats(net->user[pair]) : NULL;
+}
 
 static void net_offer(struct net *net)
 {

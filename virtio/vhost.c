@@ -32,11 +32,17 @@ static struct vhost *to_vhost(struct virtio_backend *be)
 	return container_of(be, struct vhost, be);
 }
 
-/* Passes @r on, after a message that names the verb if it is an error. */
-static int said(const struct vhost *vh, const char *verb, unsigned ring, int r)
+/* Passes @r on. If it is an error, says so the first time; @ring -1 = it is not about one. */
+static int said(struct vhost *vh, const char *verb, int ring, int r)
 {
-	if (r < 0)
-		log_warn("%s: %s of ring %u: %s", vh->be.ops->name, verb, ring, strerror(-r));
+	char where[24] = "";
+
+	if (r == 0 || vh->complained)
+		return r;
+	vh->complained = true;
+	if (ring >= 0)
+		snprintf(where, sizeof(where), " of ring %d", ring);
+	log_warn("%s: %s%s: %s", vh->be.ops->name, verb, where, strerror(-r));
 	return r;
 }
 
@@ -52,29 +58,29 @@ static void vhost_features(struct virtio_backend *be, u64 features[2])
 
 static int ring_wire(struct vhost *vh, unsigned i, const struct virtq *vq)
 {
-	int r = said(vh, "set_vring", i, vh->ops->set_vring(vh, i, vq));
+	int r = said(vh, "set_vring", (int)i, vh->ops->set_vring(vh, i, vq));
 
 	if (r == 0)
-		r = said(vh, "set_call", i, vh->ops->set_call(vh, i, vq->call));
+		r = said(vh, "set_call", (int)i, vh->ops->set_call(vh, i, vq->call));
 	if (r == 0 && vh->ops->set_err)
-		r = said(vh, "set_err", i, vh->ops->set_err(vh, i, vh->err.fd));
+		r = said(vh, "set_err", (int)i, vh->ops->set_err(vh, i, vh->err.fd));
 	if (r == 0)
-		r = said(vh, "set_kick", i, vh->ops->set_kick(vh, i, vq->kick));
+		r = said(vh, "set_kick", (int)i, vh->ops->set_kick(vh, i, vq->kick));
 	return r;
 }
 
 static void ring_unwire(struct vhost *vh, unsigned i)
 {
-	said(vh, "set_kick", i, vh->ops->set_kick(vh, i, -1));
-	said(vh, "set_call", i, vh->ops->set_call(vh, i, -1));
+	said(vh, "set_kick", (int)i, vh->ops->set_kick(vh, i, -1));
+	said(vh, "set_call", (int)i, vh->ops->set_call(vh, i, -1));
 	if (vh->ops->set_err)
-		said(vh, "set_err", i, vh->ops->set_err(vh, i, -1));
+		said(vh, "set_err", (int)i, vh->ops->set_err(vh, i, -1));
 }
 
 /* After the worker let go of the ring: takes over its position. */
 static void ring_take_back(struct vhost *vh, unsigned i, struct virtq *vq)
 {
-	int r = said(vh, "get_base", i, vh->ops->get_base(vh, i, &vq->next_avail));
+	int r = said(vh, "get_base", (int)i, vh->ops->get_base(vh, i, &vq->next_avail));
 
 	virtq_resume(vq);
 	if (r < 0)
@@ -96,7 +102,7 @@ static void rings_stop(struct vhost *vh, struct virtio_device *dev, unsigned wir
 {
 	for (unsigned i = enabled; i-- > 0;) {
 		if (ring_vq(vh, dev, i))
-			said(vh, "disable", i, vh->ops->enable(vh, i, false));
+			said(vh, "disable", (int)i, vh->ops->enable(vh, i, false));
 	}
 	for (unsigned i = enabled; i-- > 0;) {
 		struct virtq *vq = ring_vq(vh, dev, i);
@@ -125,7 +131,7 @@ static int rings_start(struct vhost *vh, struct virtio_device *dev)
 	}
 	while (r == 0 && enabled < vh->be.nr_vqs) {
 		if (ring_vq(vh, dev, enabled))
-			r = said(vh, "enable", enabled, vh->ops->enable(vh, enabled, true));
+			r = said(vh, "enable", (int)enabled, vh->ops->enable(vh, enabled, true));
 		if (r == 0)
 			enabled++;
 	}
@@ -179,23 +185,16 @@ static int vhost_start(struct virtio_backend *be, struct virtio_device *dev)
 		features[w] = dev->acked[w] & vh->features[w];
 	features[0] &= ~VHOST_PRIVATE;
 
-	r = vh->ops->set_features(vh, features);
-	if (r < 0) {
-		log_warn("%s: set_features %#llx: %s", be->ops->name, (unsigned long long)features[0],
-			 strerror(-r));
+	r = said(vh, "set_features", -1, vh->ops->set_features(vh, features));
+	if (r == 0)
+		r = said(vh, "set_mem", -1, vh->ops->set_mem(vh, &dev->m->mem));
+	if (r == 0)
+		r = said(vh, "poll", -1, err_watch(vh, dev));
+	if (r < 0)
 		return r;
-	}
-	r = vh->ops->set_mem(vh, &dev->m->mem);
-	if (r < 0) {
-		log_warn("%s: set_mem: %s", be->ops->name, strerror(-r));
-		return r;
-	}
-	r = err_watch(vh, dev);
-	if (r == 0) {
-		r = rings_start(vh, dev);
-		if (r < 0)
-			err_unwatch(vh, dev);
-	}
+	r = rings_start(vh, dev);
+	if (r < 0)
+		err_unwatch(vh, dev);
 	return r;
 }
 

@@ -59,6 +59,9 @@ struct net_stats {
 	u64 tx_frames, tx_bytes, tx_dropped;
 };
 
+/* The counters of queue pair @pair of a NIC, or NULL when vhost moves its frames. Device lock held. */
+const struct net_stats *net_device_stats(struct virtio_device *dev, unsigned pair);
+
 /*
  * net-user.c: the userspace data path of one queue pair, a uservq backend with the netif as one more loop
  * source. Freed by net_user_free(), after the device's backends.

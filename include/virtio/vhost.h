@@ -40,6 +40,7 @@ struct vhost {
 	u64 arbiter[2];  /* the bits that it may veto; set by who opens the wire */
 	struct loop_src err;       /* what ERR signals; fd -1 = none */
 	struct virtio_device *dev; /* from the first start on */
+	bool complained; /* a verb failed and was reported: a guest can bring that about again and again */
 };
 
 /*
