@@ -183,14 +183,18 @@ static void out_failed(struct console *con, int err)
 		con->m->stop(con->m, STOP_SIGNAL, SIGPIPE);
 }
 
-/* Writes what the ring holds, at most one ring full: a guest that prints for ever must not hold the loop. */
+/*
+ * Writes what the ring holds, at most one ring full: a guest that prints for ever must not hold the
+ * loop.
+ */
 static void flush(struct console *con)
 {
 	size_t done = 0, len;
 	const u8 *p;
 
 	while ((len = ring_peek(con, &p)) && done < OUT_SIZE) {
-		ssize_t n = con->out.kind == STREAM_NONE ? (ssize_t)len : stream_write(&con->out, p, len);
+		ssize_t n = con->out.kind == STREAM_NONE ? (ssize_t)len
+							 : stream_write(&con->out, p, len);
 
 		if (n == -EINTR)
 			continue;
@@ -267,7 +271,8 @@ static bool offer(struct console *con)
 		return true;
 	/* Set before the offer, so that a device which gets room right after it finds it. */
 	__atomic_store_n(&con->input_waits, true, __ATOMIC_SEQ_CST);
-	con->in_off += con->input(con->input_dev, con->in_buf + con->in_off, con->in_len - con->in_off);
+	con->in_off +=
+		con->input(con->input_dev, con->in_buf + con->in_off, con->in_len - con->in_off);
 	if (con->in_off < con->in_len)
 		return false;
 	__atomic_store_n(&con->input_waits, false, __ATOMIC_SEQ_CST);
@@ -306,7 +311,8 @@ static void pump(struct console *con, bool readable)
 		await_input(con);
 }
 
-void console_set_input(struct console *con, size_t (*fn)(void *dev, const u8 *buf, size_t len), void *dev)
+void console_set_input(struct console *con, size_t (*fn)(void *dev, const u8 *buf, size_t len),
+		       void *dev)
 {
 	con->input = fn;
 	con->input_dev = dev;

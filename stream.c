@@ -10,7 +10,8 @@
 
 #include "stream.h"
 
-#define TTY_CHUNK 32 /* bytes that a terminal takes without blocking once poll says that it is ready */
+#define TTY_CHUNK \
+	32 /* bytes that a terminal takes without blocking once poll says that it is ready */
 
 static int reopen(int fd, int flags)
 {
@@ -123,7 +124,8 @@ void stream_raw(struct stream *s)
 		return;
 	raw = s->saved;
 	/* Output stays processed, so that our own messages look right. */
-	raw.c_iflag &= ~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
+	raw.c_iflag &=
+		~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
 	raw.c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
 	raw.c_cflag = (raw.c_cflag & ~(tcflag_t)(CSIZE | PARENB)) | CS8;
 	raw.c_cc[VMIN] = 1;

@@ -19,7 +19,8 @@
  * After NAMED_MAX reasons in a row we say "none" once and pulse the line: the handler ends, and the
  * interrupt is there again.
  *
- * Lock: one, over registers and FIFO. The console is called without it, since console_put() may wait.
+ * Lock: one, over registers and FIFO. The console is called without it, since console_put() may
+ * wait.
  */
 #include "console.h"
 #include "hw/legacy.h"

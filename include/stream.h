@@ -5,7 +5,8 @@
  *
  * Theory of operation: a pipe or terminal is opened anew with O_NONBLOCK through /proc/self/fd.
  * Where that fails, and for sockets and devices, a poll comes first, then as little as cannot
- * block. What cannot be polled (a regular file, /dev/null) is always ready. Loop thread only. Rank 2.
+ * block. What cannot be polled (a regular file, /dev/null) is always ready. Loop thread only. Rank
+ * 2.
  */
 #ifndef LKVM_STREAM_H
 #define LKVM_STREAM_H
@@ -30,7 +31,10 @@ struct stream {
 void stream_open(struct stream *s, int fd, int flags);
 void stream_close(struct stream *s, struct loop *loop);
 
-/* Into the loop for @events, or out of it. May turn the kind into DIRECT: always ready, never called back. */
+/*
+ * Into the loop for @events, or out of it. May turn the kind into DIRECT: always ready, never
+ * called back.
+ */
 void stream_watch(struct stream *s, struct loop *loop, bool on, u32 events);
 
 /* Waits at most @ms. */
@@ -40,10 +44,14 @@ bool stream_ready(const struct stream *s, short events, int ms);
 ssize_t stream_read(struct stream *s, void *buf, size_t len);
 ssize_t stream_write(struct stream *s, const void *buf, size_t len);
 
-/* True when the terminal is in another job's hands: reading it or setting its modes would stop us. */
+/*
+ * True when the terminal is in another job's hands: reading it or setting its modes would stop us.
+ */
 bool stream_in_background(const struct stream *s);
 
-/* Terminal modes for a guest, and back; nothing happens without a terminal, or in the background. */
+/*
+ * Terminal modes for a guest, and back; nothing happens without a terminal, or in the background.
+ */
 void stream_raw(struct stream *s);
 void stream_restore(struct stream *s);
 

@@ -106,7 +106,8 @@ static int find_notes(struct load *ld, const Elf64_Phdr *ph, unsigned nr)
 			return err;
 	}
 	if (!ld->entry)
-		return refuse(ld, -ENOEXEC, "has no PVH entry (CONFIG_PVH); boot its bzImage instead");
+		return refuse(ld, -ENOEXEC,
+			      "has no PVH entry (CONFIG_PVH); boot its bzImage instead");
 	return 0;
 }
 
@@ -119,9 +120,11 @@ static int check_segments(struct load *ld, const Elf64_Phdr *ph, unsigned nr)
 		if (!boot_file_has(&ld->kernel, ph->p_offset, ph->p_filesz))
 			return refuse(ld, -EINVAL, "is truncated: a segment lies beyond its end");
 		if (ph->p_filesz > ph->p_memsz)
-			return refuse(ld, -EINVAL, "has a broken segment: larger in the file than in memory");
+			return refuse(ld, -EINVAL,
+				      "has a broken segment: larger in the file than in memory");
 		if (ph->p_paddr < X86_KERNEL_LOWEST)
-			return refuse(ld, -EINVAL, "wants to be loaded below 1 MiB, where boot data is");
+			return refuse(ld, -EINVAL,
+				      "wants to be loaded below 1 MiB, where boot data is");
 		if (ph->p_paddr > ld->low_end || ph->p_memsz > ld->low_end - ph->p_paddr)
 			return load_no_room(ld, ph->p_paddr, ph->p_memsz);
 		if (ph->p_paddr + ph->p_memsz > ld->kernel_end)

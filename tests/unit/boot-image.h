@@ -19,14 +19,14 @@
 #include "tap.h"
 #include "x86.h"
 
-#define IMAGE_MAX  (256 * KiB)
-#define BZ_KERNEL  8192  /* bytes of the kernel proper */
-#define BZ_ADDR    0x1000000ULL
-#define BZ_INIT    MiB   /* init_size */
-#define ELF_TEXT   0x1000 /* file offset of the first segment */
-#define ELF_ADDR   0x1000000ULL
-#define ELF_ENTRY  (ELF_ADDR + 0x123)
-#define ELF_NOTES  0x400 /* file offset */
+#define IMAGE_MAX (256 * KiB)
+#define BZ_KERNEL 8192 /* bytes of the kernel proper */
+#define BZ_ADDR   0x1000000ULL
+#define BZ_INIT   MiB    /* init_size */
+#define ELF_TEXT  0x1000 /* file offset of the first segment */
+#define ELF_ADDR  0x1000000ULL
+#define ELF_ENTRY (ELF_ADDR + 0x123)
+#define ELF_NOTES 0x400 /* file offset */
 
 struct image {
 	u8 byte[IMAGE_MAX];
@@ -60,7 +60,9 @@ static inline void bz_make(struct image *im, u8 sects)
 	u64 setup = ((sects ? sects : 4) + 1) * 512;
 
 	memset(im, 0, sizeof(*im));
-	/* What must not get into boot_params: code before and after the header, and the sentinel. */
+	/*
+	 * What must not get into boot_params: code before and after the header, and the sentinel.
+	 */
 	memset(im->byte, 0xaa, setup);
 	memset(hdr, 0, 0x26c - 0x1f1);
 	im->byte[0x1ef] = 0xff;
@@ -94,13 +96,16 @@ static inline Elf64_Phdr *elf_phdr(struct image *im, unsigned i)
 	return (Elf64_Phdr *)(void *)(im->byte + sizeof(Elf64_Ehdr)) + i;
 }
 
-/* Text of a page at ELF_ADDR; data with a bss at ELF_ADDR + 64 KiB; notes, the PVH entry the second. */
+/*
+ * Text of a page at ELF_ADDR; data with a bss at ELF_ADDR + 64 KiB; notes, the PVH entry the
+ * second.
+ */
 static inline void elf_make(struct image *im)
 {
 	static const u8 notes[] = {
-		6, 0, 0, 0, 5, 0, 0, 0, 18, 0, 0, 0, 'L', 'i', 'n', 'u', 'x', 0, 0, 0,
+		6, 0, 0, 0, 5, 0, 0, 0, 18, 0, 0, 0, 'L', 'i', 'n', 'u', 'x',  0,    0, 0,
 		1, 2, 3, 4, 5, 0, 0, 0, /* same type, another owner, padded */
-		4, 0, 0, 0, 4, 0, 0, 0, 18, 0, 0, 0, 'X', 'e', 'n', 0, 0x23, 0x01, 0, 0x01,
+		4, 0, 0, 0, 4, 0, 0, 0, 18, 0, 0, 0, 'X', 'e', 'n', 0,   0x23, 0x01, 0, 0x01,
 	};
 
 	memset(im, 0, sizeof(*im));
@@ -115,13 +120,20 @@ static inline void elf_make(struct image *im)
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = 3,
 	};
-	*elf_phdr(im, 0) = (Elf64_Phdr){ .p_type = PT_LOAD, .p_offset = ELF_TEXT, .p_paddr = ELF_ADDR,
-					 .p_filesz = 4096, .p_memsz = 4096 };
-	*elf_phdr(im, 1) = (Elf64_Phdr){ .p_type = PT_LOAD, .p_offset = ELF_TEXT + 4096,
-					 .p_paddr = ELF_ADDR + 64 * KiB, .p_filesz = 100,
+	*elf_phdr(im, 0) = (Elf64_Phdr){ .p_type = PT_LOAD,
+					 .p_offset = ELF_TEXT,
+					 .p_paddr = ELF_ADDR,
+					 .p_filesz = 4096,
+					 .p_memsz = 4096 };
+	*elf_phdr(im, 1) = (Elf64_Phdr){ .p_type = PT_LOAD,
+					 .p_offset = ELF_TEXT + 4096,
+					 .p_paddr = ELF_ADDR + 64 * KiB,
+					 .p_filesz = 100,
 					 .p_memsz = 128 * KiB };
-	*elf_phdr(im, 2) = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = ELF_NOTES,
-					 .p_filesz = sizeof(notes), .p_memsz = sizeof(notes) };
+	*elf_phdr(im, 2) = (Elf64_Phdr){ .p_type = PT_NOTE,
+					 .p_offset = ELF_NOTES,
+					 .p_filesz = sizeof(notes),
+					 .p_memsz = sizeof(notes) };
 	memcpy(im->byte + ELF_NOTES, notes, sizeof(notes));
 	for (u64 i = 0; i < 4096 + 100; i++)
 		im->byte[ELF_TEXT + i] = image_pattern(i);
@@ -194,21 +206,40 @@ static inline int image_boot(const struct guest_mem *mem, const struct image *im
 			     const char *cmdline, struct boot_start *start)
 {
 	return image_boot_fds(mem,
-			      (struct boot_source){ .kernel_path = "the-kernel", .initrd_fd = -1,
+			      (struct boot_source){ .kernel_path = "the-kernel",
+						    .initrd_fd = -1,
 						    .kernel_fd = image_file(im->byte, im->size),
 						    .cmdline = cmdline },
 			      start);
 }
 
 /* A way to damage an image, and what must come of it. */
-struct image_case {
-	const char *name;
-	void (*damage)(struct image *im);
-	int err;          /* 0 = it still boots */
-	const char *says; /* part of the line that is logged */
+struct image_patch {
+	u32 at;
+	u8 len; /* bytes; 0 = no patch */
+	u64 value;
 };
 
-static inline void image_cases(const struct image_case *c, unsigned nr, void (*make)(struct image *im))
+#define IMAGE_EMPTY (-1)
+
+struct image_case {
+	const char *name;
+	int err;          /* 0 = it still boots */
+	const char *says; /* part of the line that is logged */
+	s64 size;         /* of the file then; 0 = as before */
+	struct image_patch patch[3];
+};
+
+static inline void image_damage(struct image *im, const struct image_case *c)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(c->patch); i++)
+		memcpy(im->byte + c->patch[i].at, &c->patch[i].value, c->patch[i].len);
+	if (c->size)
+		im->size = c->size > 0 ? (u64)c->size : 0;
+}
+
+static inline void image_cases(const struct image_case *c, unsigned nr,
+			       void (*make)(struct image *im))
 {
 	struct image *im = malloc(sizeof(*im));
 	struct guest_mem mem;
@@ -220,9 +251,10 @@ static inline void image_cases(const struct image_case *c, unsigned nr, void (*m
 		int err;
 
 		make(im);
-		c->damage(im);
+		image_damage(im, c);
 		err = image_boot(&mem, im, "", &start);
-		if (err != c->err || (err && (!strstr(image_log, c->says) || !strstr(image_log, "the-kernel")))) {
+		if (err != c->err ||
+		    (err && (!strstr(image_log, c->says) || !strstr(image_log, "the-kernel")))) {
 			printf("# %s: %d, not %d; logged: %s\n", c->name, err, c->err, image_log);
 			tap_failed++;
 		}
@@ -231,7 +263,9 @@ static inline void image_cases(const struct image_case *c, unsigned nr, void (*m
 	free(im);
 }
 
-/* Any @rounds damages of the first @reach bytes: never a crash; if it boots, then inside of memory. */
+/*
+ * Any @rounds damages of the first @reach bytes: never a crash; if it boots, then inside of memory.
+ */
 static inline void image_fuzz(void (*make)(struct image *im), u64 reach, unsigned rounds)
 {
 	static const u8 nasty[] = { 0, 1, 0x7f, 0x80, 0xff };

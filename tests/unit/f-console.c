@@ -76,8 +76,10 @@ static int boot(void)
 	REQUIRE(pipe(fds) == 0);
 	REQUIRE(write(fds[1], boot_im->byte, boot_im->size) == (ssize_t)boot_im->size);
 	close(fds[1]);
-	err = arch_boot(boot_mem, &(struct boot_source){ .kernel_path = "k", .kernel_fd = fds[0],
-							 .initrd_fd = -1 }, 1, &start);
+	err = arch_boot(
+		boot_mem,
+		&(struct boot_source){ .kernel_path = "k", .kernel_fd = fds[0], .initrd_fd = -1 },
+		1, &start);
 	close(fds[0]);
 	return err;
 }

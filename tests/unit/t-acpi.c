@@ -197,17 +197,39 @@ static bool dsdt_has(const struct guest_mem *mem, const void *bytes, unsigned le
 static void t_dsdt_addresses(void)
 {
 	struct guest_mem mem;
-	u32 mmio[] = { 0, X86_PCI_MMIO, X86_PCI_MMIO + X86_PCI_MMIO_SIZE - 1, 0, X86_PCI_MMIO_SIZE };
+	u32 mmio[] = { 0, X86_PCI_MMIO, X86_PCI_MMIO + X86_PCI_MMIO_SIZE - 1, 0,
+		       X86_PCI_MMIO_SIZE };
 	u16 io[] = { 0, X86_PCI_IO, X86_PCI_IO + X86_PCI_IO_SIZE - 1, 0, X86_PCI_IO_SIZE };
 	u32 ecam[] = { X86_ECAM, X86_ECAM_SIZE };
 	/* I/O port descriptors: decode 16 bits, minimum, maximum, alignment, length. */
-	u8 com1[] = { 0x47, 1, X86_COM1_PORT & 0xff, X86_COM1_PORT >> 8, X86_COM1_PORT & 0xff,
-		      X86_COM1_PORT >> 8, 1, 8, 0x22, 1 << X86_COM1_GSI, 0 };
+	u8 com1[] = { 0x47,
+		      1,
+		      X86_COM1_PORT & 0xff,
+		      X86_COM1_PORT >> 8,
+		      X86_COM1_PORT & 0xff,
+		      X86_COM1_PORT >> 8,
+		      1,
+		      8,
+		      0x22,
+		      1 << X86_COM1_GSI,
+		      0 };
 	u8 rtc[] = { 0x47, 1, X86_RTC_PORT, 0, X86_RTC_PORT, 0, 1, 2 };
-	u8 conf1[] = { 0x47, 1, X86_CONF1_PORT & 0xff, X86_CONF1_PORT >> 8, X86_CONF1_PORT & 0xff,
-		       X86_CONF1_PORT >> 8, 1, 8 };
-	u8 power[] = { 0x47, 1, X86_POWER_PORT & 0xff, X86_POWER_PORT >> 8, X86_POWER_PORT & 0xff,
-		       X86_POWER_PORT >> 8, 1, 3 };
+	u8 conf1[] = { 0x47,
+		       1,
+		       X86_CONF1_PORT & 0xff,
+		       X86_CONF1_PORT >> 8,
+		       X86_CONF1_PORT & 0xff,
+		       X86_CONF1_PORT >> 8,
+		       1,
+		       8 };
+	u8 power[] = { 0x47,
+		       1,
+		       X86_POWER_PORT & 0xff,
+		       X86_POWER_PORT >> 8,
+		       X86_POWER_PORT & 0xff,
+		       X86_POWER_PORT >> 8,
+		       1,
+		       3 };
 	u8 s5[] = { '_', 'S', '5', '_', 0x12, 7, 4, 0x0a, POWER_S5 };
 
 	make(&mem, 1);

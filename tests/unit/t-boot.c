@@ -30,9 +30,11 @@ static int boot_initrd(const struct guest_mem *mem, const struct image *im, u64 
 	struct boot_start start;
 	int fd = memfd_create("initrd", MFD_CLOEXEC);
 
-	REQUIRE(fd >= 0 && ftruncate(fd, (off_t)size - 1) == 0 && pwrite(fd, "E", 1, (off_t)size - 1) == 1);
+	REQUIRE(fd >= 0 && ftruncate(fd, (off_t)size - 1) == 0 &&
+		pwrite(fd, "E", 1, (off_t)size - 1) == 1);
 	return image_boot_fds(mem,
-			      (struct boot_source){ .kernel_path = "the-kernel", .initrd_path = "the-initrd",
+			      (struct boot_source){ .kernel_path = "the-kernel",
+						    .initrd_path = "the-initrd",
 						    .kernel_fd = image_file(im->byte, im->size),
 						    .initrd_fd = fd },
 			      &start);
@@ -89,7 +91,7 @@ static void t_initrd_high(void)
 	bz_make(&im, 4);
 	image_mem(&mem, 5 * GiB);
 	CHECK_EQ(boot_initrd(&mem, &im, MiB), 0);
-	CHECK_EQ(initrd_addr(&mem), 0x80000000 - MiB); /* initrd_addr_max */
+	CHECK_EQ(initrd_addr(&mem), 0x80000000 - MiB);         /* initrd_addr_max */
 	bz_header(&im)->init_size = 0x80000000 - (u32)BZ_ADDR; /* no room below it any more */
 	CHECK_EQ(boot_initrd(&mem, &im, MiB), 0);
 	CHECK_EQ(initrd_addr(&mem), X86_LOWMEM_END - MiB);

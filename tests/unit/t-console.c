@@ -190,7 +190,10 @@ static void t_back_pressure(void)
 	close(p[1]);
 }
 
-/* A reader that does not read: a printing vCPU waits until the machine stops; ending takes a second. */
+/*
+ * A reader that does not read: a printing vCPU waits until the machine stops; ending takes a
+ * second.
+ */
 static void t_stuck_reader(void)
 {
 	struct bench *b;
@@ -274,7 +277,10 @@ static void count_warnings(enum log_level level, const char *line)
 	warnings++;
 }
 
-/* Devices and what is closed: the guest prints on, with one word to the user where he loses something. */
+/*
+ * Devices and what is closed: the guest prints on, with one word to the user where he loses
+ * something.
+ */
 static void t_odd_outputs(void)
 {
 	static const struct {

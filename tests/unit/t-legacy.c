@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Clock, keyboard controller and power ports. Theory of operation: a bus, and who stopped the machine. */
+/*
+ * Clock, keyboard controller and power ports. Theory of operation: a bus, and who stopped the
+ * machine.
+ */
 #include <time.h>
 #include "hw/legacy.h"
 #include "tap.h"

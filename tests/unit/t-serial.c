@@ -250,7 +250,9 @@ static void t_transmit_interrupt(void)
 	tear_down(&b);
 }
 
-/* A handler that goes on as long as it is given reasons comes to an end, and the interrupt stays. */
+/*
+ * A handler that goes on as long as it is given reasons comes to an end, and the interrupt stays.
+ */
 static void t_handler_ends(void)
 {
 	struct bench b;
@@ -300,7 +302,10 @@ static void t_receive(void)
 	tear_down(&b);
 }
 
-/* What was piped in before there was a driver comes out whole, whatever the driver does to the UART. */
+/*
+ * What was piped in before there was a driver comes out whole, whatever the driver does to the
+ * UART.
+ */
 static void t_early_input(void)
 {
 	struct bench b;
@@ -480,8 +485,8 @@ static void t_port_taken(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, T(t_detection), T(t_output), T(t_widths), T(t_transmit_interrupt),
-		       T(t_handler_ends), T(t_receive), T(t_early_input), T(t_flush), T(t_paste),
-		       T(t_polling_guest), T(t_rts), T(t_overrun_in_loopback), T(t_reset),
-		       T(t_port_taken));
+	return TAP_RUN(argc, argv, T(t_detection), T(t_output), T(t_widths),
+		       T(t_transmit_interrupt), T(t_handler_ends), T(t_receive), T(t_early_input),
+		       T(t_flush), T(t_paste), T(t_polling_guest), T(t_rts),
+		       T(t_overrun_in_loopback), T(t_reset), T(t_port_taken));
 }

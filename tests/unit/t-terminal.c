@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The console at a terminal: raw while the VM runs and as before afterwards, Ctrl-a, and job control.
+ * The console at a terminal: raw while the VM runs and as before afterwards, Ctrl-a, and job
+ * control.
  *
  * Theory of operation: a pseudo terminal, whose user's side the test holds. For job control a child
  * makes it the terminal of its session and a grandchild is the job in front or behind.
@@ -149,14 +150,10 @@ static void t_ctrl_a(void)
 		const char *keys, *got;
 		int stops;
 	} cases[] = {
-		{ "plain", "plain", 0 },
-		{ "\1a", "\1", 0 },
-		{ "\1\1", "\1", 0 },
-		{ "\1z", "\1z", 0 },
-		{ "\1\1x", "\1x", 0 },
-		{ "a\1ab\1zc", "a\1b\1zc", 0 },
-		{ "\1a\1a\1\1", "\1\1\1", 0 },
-		{ "go\1xmore", "go", 1 },
+		{ "plain", "plain", 0 },       { "\1a", "\1", 0 },
+		{ "\1\1", "\1", 0 },           { "\1z", "\1z", 0 },
+		{ "\1\1x", "\1x", 0 },         { "a\1ab\1zc", "a\1b\1zc", 0 },
+		{ "\1a\1a\1\1", "\1\1\1", 0 }, { "go\1xmore", "go", 1 },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -218,7 +215,9 @@ static int job(struct bench *b, int go, int ready)
 	return is_as_before(b) ? 0 : 3;
 }
 
-/* A shell, of which the terminal is: starts the job in the background, then brings it to the front. */
+/*
+ * A shell, of which the terminal is: starts the job in the background, then brings it to the front.
+ */
 static int shell(struct bench *b)
 {
 	int go[2], ready[2], status;
