@@ -214,12 +214,29 @@ static inline int image_boot(const struct guest_mem *mem, const struct image *im
 }
 
 /* A way to damage an image, and what must come of it. */
+struct image_patch {
+	u32 at;
+	u8 len; /* bytes; 0 = no patch */
+	u64 value;
+};
+
+#define IMAGE_EMPTY (-1)
+
 struct image_case {
 	const char *name;
-	void (*damage)(struct image *im);
 	int err;          /* 0 = it still boots */
 	const char *says; /* part of the line that is logged */
+	s64 size;         /* of the file then; 0 = as before */
+	struct image_patch patch[3];
 };
+
+static inline void image_damage(struct image *im, const struct image_case *c)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(c->patch); i++)
+		memcpy(im->byte + c->patch[i].at, &c->patch[i].value, c->patch[i].len);
+	if (c->size)
+		im->size = c->size > 0 ? (u64)c->size : 0;
+}
 
 static inline void image_cases(const struct image_case *c, unsigned nr,
 			       void (*make)(struct image *im))
@@ -234,7 +251,7 @@ static inline void image_cases(const struct image_case *c, unsigned nr,
 		int err;
 
 		make(im);
-		c->damage(im);
+		image_damage(im, c);
 		err = image_boot(&mem, im, "", &start);
 		if (err != c->err ||
 		    (err && (!strstr(image_log, c->says) || !strstr(image_log, "the-kernel")))) {

@@ -142,188 +142,70 @@ static void t_reset_vector(void)
 	mem_free(&mem);
 }
 
-static void none(struct image *im)
-{
-	(void)im;
-}
-static void empty(struct image *im)
-{
-	im->size = 0;
-}
-static void one_byte(struct image *im)
-{
-	im->size = 1;
-}
-static void text(struct image *im)
-{
-	im->size = (u64)snprintf((char *)im->byte, 100, "root:x:0:0\n");
-}
-static void script(struct image *im)
-{
-	memcpy(im->byte, "#!/bin/sh\n", 11);
-	bz_header(im)->header = 0;
-}
-static void gzip(struct image *im)
-{
-	memcpy(im->byte, "\x1f\x8b\x08", 3);
-	bz_header(im)->header = 0;
-}
-static void arm64(struct image *im)
-{
-	memset(im->byte, 0, 4096);
-	memcpy(im->byte + 0x38, "ARM\x64", 4);
-}
-static void no_magic(struct image *im)
-{
-	bz_header(im)->header = 0;
-}
-static void no_boot_flag(struct image *im)
-{
-	bz_header(im)->boot_flag = 0;
-}
-static void in_sector(struct image *im)
-{
-	im->size = 0x201;
-}
-static void in_header(struct image *im)
-{
-	im->size = 0x240;
-}
-static void in_setup(struct image *im)
-{
-	im->size = 2000;
-}
-static void in_kernel(struct image *im)
-{
-	im->size -= 1;
-}
-static void old(struct image *im)
-{
-	bz_header(im)->version = 0x20b;
-}
-static void old_206(struct image *im)
-{
-	bz_header(im)->version = 0x200;
-	bz_header(im)->jump = 0x24eb;
-}
-static void short_header(struct image *im)
-{
-	bz_header(im)->jump = 0x20eb;
-}
-static void i386(struct image *im)
-{
-	bz_header(im)->xloadflags = 0;
-}
-static void zimage(struct image *im)
-{
-	bz_header(im)->loadflags = 0;
-}
-static void align_0(struct image *im)
-{
-	bz_header(im)->kernel_alignment = 0;
-}
-static void align_3(struct image *im)
-{
-	bz_header(im)->kernel_alignment = 0x300000;
-}
-static void align_huge(struct image *im)
-{
-	bz_header(im)->kernel_alignment = 0x80000000;
-}
-static void no_size(struct image *im)
-{
-	bz_header(im)->syssize = 0;
-}
-static void small_size(struct image *im)
-{
-	bz_header(im)->syssize = 0x20;
-}
-static void huge_size(struct image *im)
-{
-	bz_header(im)->syssize = 0xffffffff;
-}
-static void huge_init(struct image *im)
-{
-	bz_header(im)->init_size = 0xffffffff;
-}
-static void pref_high(struct image *im)
-{
-	bz_header(im)->pref_address = 5 * GiB;
-}
-static void pref_wrap(struct image *im)
-{
-	bz_header(im)->pref_address = ~0ULL;
-}
-static void pref_end(struct image *im)
-{
-	bz_header(im)->pref_address = 64 * MiB;
-}
-static void init_0(struct image *im)
-{
-	bz_header(im)->init_size = 0;
-}
-static void pref_low(struct image *im)
-{
-	bz_header(im)->pref_address = 0x1000;
-}
-static void pref_odd(struct image *im)
-{
-	bz_header(im)->pref_address += 0x1234;
-}
-static void signature(struct image *im)
-{
-	im->size += 1500;
-}
+#define HDR(field, v) \
+	{ \
+		0x1f1 + offsetof(struct setup_header, field), sizeof(bz_header(NULL)->field), v \
+	}
+#define START(len, v) \
+	{ \
+		0, len, v \
+	}
 
-static void fixed_low(struct image *im)
-{
-	bz_header(im)->relocatable_kernel = 0;
-	bz_header(im)->pref_address = 0x10000;
-}
-
-static void fixed(struct image *im)
-{
-	bz_header(im)->relocatable_kernel = 0;
-	bz_header(im)->kernel_alignment = 0;
-}
-
-static void t_cases(void)
+static void t_not_a_kernel(void)
 {
 	static const struct image_case cases[] = {
-		{ "unharmed", none, 0, "" },
-		{ "empty", empty, -EINVAL, "is empty" },
-		{ "one byte", one_byte, -ENOEXEC, "neither a bzImage nor an ELF" },
-		{ "text", text, -ENOEXEC, "neither a bzImage nor an ELF" },
-		{ "script", script, -ENOEXEC, "is a script" },
-		{ "gzip", gzip, -ENOEXEC, "zcat" },
-		{ "arm64", arm64, -ENOEXEC, "arm64" },
-		{ "no magic", no_magic, -ENOEXEC, "neither" },
-		{ "no boot flag", no_boot_flag, -ENOEXEC, "neither" },
-		{ "cut in the boot sector", in_sector, -ENOEXEC, "neither" },
-		{ "cut in the header", in_header, -EINVAL, "truncated" },
-		{ "cut in setup", in_setup, -EINVAL, "truncated" },
-		{ "cut by a byte", in_kernel, -EINVAL, "truncated" },
-		{ "2.11", old, -ENOEXEC, "2.11" },
-		{ "2.00", old_206, -ENOEXEC, "2.00" },
-		{ "short header", short_header, -ENOEXEC, "protocol" },
-		{ "32 bit", i386, -ENOEXEC, "32-bit" },
-		{ "zImage", zimage, -ENOEXEC, "zImage" },
-		{ "alignment 0", align_0, -EINVAL, "alignment" },
-		{ "alignment 3 MiB", align_3, -EINVAL, "alignment" },
-		{ "alignment 2 GiB", align_huge, -ENOMEM, "needs" },
-		{ "size 0", no_size, -EINVAL, "too small" },
-		{ "size below the entry", small_size, -EINVAL, "too small" },
-		{ "size 64 GiB", huge_size, -EINVAL, "truncated" },
-		{ "init_size 4 GiB", huge_init, -ENOMEM, "needs 4096 MiB" },
-		{ "address 5 GiB", pref_high, -ENOMEM, "needs" },
-		{ "address wraps", pref_wrap, -ENOMEM, "needs" },
-		{ "address at the end", pref_end, -ENOMEM, "needs" },
-		{ "init_size 0", init_0, 0, "" },
-		{ "address low", pref_low, 0, "" },
-		{ "address not aligned", pref_odd, 0, "" },
-		{ "trailing signature", signature, 0, "" },
-		{ "fixed", fixed, 0, "" },
-		{ "fixed and low", fixed_low, -EINVAL, "below 1 MiB" },
+		{ "unharmed", 0, "", 0, {} },
+		{ "empty", -EINVAL, "is empty", IMAGE_EMPTY, {} },
+		{ "one byte", -ENOEXEC, "neither a bzImage nor an ELF", 1, {} },
+		{ "text",
+		  -ENOEXEC,
+		  "neither a bzImage nor an ELF",
+		  11,
+		  { START(8, 0x3a783a746f6f72) } },
+		{ "script", -ENOEXEC, "is a script", 0, { START(2, 0x2123), HDR(header, 0) } },
+		{ "gzip", -ENOEXEC, "(zcat", 0, { START(2, 0x8b1f), HDR(header, 0) } },
+		{ "xz", -ENOEXEC, "(xzcat", 0, { START(4, 0x587a37fd), HDR(header, 0) } },
+		{ "zstd", -ENOEXEC, "(zstdcat", 0, { START(4, 0xfd2fb528), HDR(header, 0) } },
+		{ "arm64", -ENOEXEC, "arm64", 0, { { 0x38, 4, 0x644d5241 }, HDR(header, 0) } },
+		{ "no magic", -ENOEXEC, "neither", 0, { HDR(header, 0) } },
+		{ "no boot flag", -ENOEXEC, "neither", 0, { HDR(boot_flag, 0) } },
+		{ "cut in the boot sector", -ENOEXEC, "neither", 0x201, {} },
+		{ "cut in the header", -EINVAL, "truncated", 0x240, {} },
+		{ "cut in setup", -EINVAL, "truncated", 2000, {} },
+		{ "cut by a byte", -EINVAL, "truncated", 8 * 512 + BZ_KERNEL - 1, {} },
+	};
+
+	image_cases(cases, ARRAY_SIZE(cases), make);
+}
+
+static void t_headers(void)
+{
+	static const struct image_case cases[] = {
+		{ "2.11", -ENOEXEC, "2.11", 0, { HDR(version, 0x20b) } },
+		{ "2.00", -ENOEXEC, "2.00", 0, { HDR(version, 0x200), HDR(jump, 0x24eb) } },
+		{ "short header", -ENOEXEC, "protocol", 0, { HDR(jump, 0x20eb) } },
+		{ "32 bit", -ENOEXEC, "32-bit", 0, { HDR(xloadflags, 0) } },
+		{ "zImage", -ENOEXEC, "zImage", 0, { HDR(loadflags, 0) } },
+		{ "alignment 0", -EINVAL, "alignment", 0, { HDR(kernel_alignment, 0) } },
+		{ "alignment 3 MiB", -EINVAL, "alignment", 0, { HDR(kernel_alignment, 0x300000) } },
+		{ "alignment 2 GiB", -ENOMEM, "needs", 0, { HDR(kernel_alignment, 2 * GiB) } },
+		{ "size 0", -EINVAL, "too small", 0, { HDR(syssize, 0) } },
+		{ "size below the entry", -EINVAL, "too small", 0, { HDR(syssize, 0x20) } },
+		{ "size 64 GiB", -EINVAL, "truncated", 0, { HDR(syssize, ~0U) } },
+		{ "init_size 4 GiB", -ENOMEM, "needs 4096 MiB", 0, { HDR(init_size, ~0U) } },
+		{ "address 5 GiB", -ENOMEM, "needs", 0, { HDR(pref_address, 5 * GiB) } },
+		{ "address wraps", -ENOMEM, "needs", 0, { HDR(pref_address, ~0ULL) } },
+		{ "address at the end", -ENOMEM, "needs", 0, { HDR(pref_address, 64 * MiB) } },
+		{ "init_size 0", 0, "", 0, { HDR(init_size, 0) } },
+		{ "address low", 0, "", 0, { HDR(pref_address, 0x1000) } },
+		{ "address not aligned", 0, "", 0, { HDR(pref_address, BZ_ADDR + 0x1234) } },
+		{ "trailing signature", 0, "", 8 * 512 + BZ_KERNEL + 1500, {} },
+		{ "fixed", 0, "", 0, { HDR(relocatable_kernel, 0), HDR(kernel_alignment, 0) } },
+		{ "fixed and low",
+		  -EINVAL,
+		  "below 1 MiB",
+		  0,
+		  { HDR(relocatable_kernel, 0), HDR(pref_address, 0x10000) } },
 	};
 
 	image_cases(cases, ARRAY_SIZE(cases), make);
@@ -353,5 +235,6 @@ static void t_fuzz(void)
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_boots), T(t_clean_params), T(t_setup_sects), T(t_long_mode),
-		       T(t_reset_vector), T(t_cases), T(t_truncated), T(t_fuzz));
+		       T(t_reset_vector), T(t_not_a_kernel), T(t_headers), T(t_truncated),
+		       T(t_fuzz));
 }

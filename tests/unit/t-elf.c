@@ -78,191 +78,85 @@ static void t_cmdline(void)
 	mem_free(&mem);
 }
 
-static void none(struct image *im)
-{
-	(void)im;
-}
-static void only_magic(struct image *im)
-{
-	im->size = 4;
-}
-static void in_ehdr(struct image *im)
-{
-	im->size = 63;
-}
-static void in_phdrs(struct image *im)
-{
-	im->size = 64 + 56 + 10;
-}
-static void in_text(struct image *im)
-{
-	im->size = ELF_TEXT + 10;
-}
-static void class32(struct image *im)
-{
-	im->byte[EI_CLASS] = ELFCLASS32;
-}
-static void big_endian(struct image *im)
-{
-	im->byte[EI_DATA] = ELFDATA2MSB;
-}
-static void aarch64(struct image *im)
-{
-	elf_header(im)->e_machine = EM_AARCH64;
-}
-static void object(struct image *im)
-{
-	elf_header(im)->e_type = ET_REL;
-}
-static void core(struct image *im)
-{
-	elf_header(im)->e_type = ET_CORE;
-}
-static void pie(struct image *im)
-{
-	elf_header(im)->e_type = ET_DYN;
-}
-static void no_phdrs(struct image *im)
-{
-	elf_header(im)->e_phnum = 0;
-}
-static void many_phdrs(struct image *im)
-{
-	elf_header(im)->e_phnum = 0xffff;
-}
-static void odd_phdrs(struct image *im)
-{
-	elf_header(im)->e_phentsize = 32;
-}
-static void phoff_wrap(struct image *im)
-{
-	elf_header(im)->e_phoff = ~0ULL - 16;
-}
-static void off_wrap(struct image *im)
-{
-	elf_phdr(im, 0)->p_offset = ~0ULL - 100;
-}
-static void filesz_wrap(struct image *im)
-{
-	elf_phdr(im, 0)->p_filesz = ~0ULL - 100;
-}
-static void memsz_small(struct image *im)
-{
-	elf_phdr(im, 1)->p_memsz = 99;
-}
-static void memsz_huge(struct image *im)
-{
-	elf_phdr(im, 1)->p_memsz = ~0ULL;
-}
-static void paddr_low(struct image *im)
-{
-	elf_phdr(im, 1)->p_paddr = 0x9000;
-}
-static void paddr_wrap(struct image *im)
-{
-	elf_phdr(im, 1)->p_paddr = ~0ULL - 4096;
-}
-static void paddr_hole(struct image *im)
-{
-	elf_phdr(im, 1)->p_paddr = 0xe0000000;
-}
-static void paddr_end(struct image *im)
-{
-	elf_phdr(im, 1)->p_paddr = 64 * MiB - 4096;
-}
-static void no_segments(struct image *im)
-{
-	elf_phdr(im, 0)->p_type = elf_phdr(im, 1)->p_type = PT_NULL;
-}
-static void no_notes(struct image *im)
-{
-	elf_phdr(im, 2)->p_type = PT_NULL;
-}
-static void notes_huge(struct image *im)
-{
-	elf_phdr(im, 2)->p_filesz = ~0ULL;
-}
-static void notes_long(struct image *im)
-{
-	elf_phdr(im, 2)->p_filesz = 65537;
-	im->size = IMAGE_MAX;
-}
-static void notes_none(struct image *im)
-{
-	elf_phdr(im, 2)->p_filesz = 0;
-}
-static void notes_cut(struct image *im)
-{
-	elf_phdr(im, 2)->p_filesz -= 1;
-}
-static void namesz_huge(struct image *im)
-{
-	memset(im->byte + ELF_NOTES, 0xff, 4);
-}
-static void descsz_huge(struct image *im)
-{
-	memset(im->byte + ELF_NOTES + 28 + 4, 0xff, 4);
-}
-static void descsz_wrap(struct image *im)
-{
-	memset(im->byte + ELF_NOTES + 4, 0xff, 4);
-}
-static void entry_out(struct image *im)
-{
-	im->byte[ELF_NOTES + 28 + 18] = 0x55;
-}
-static void entry_0(struct image *im)
-{
-	memset(im->byte + ELF_NOTES + 28 + 16, 0, 4);
-}
-static void empty_segment(struct image *im)
-{
-	elf_phdr(im, 1)->p_filesz = elf_phdr(im, 1)->p_memsz = 0;
-}
-static void entry_in_bss(struct image *im)
-{
-	im->byte[ELF_NOTES + 28 + 18] = 0x01;
-}
+#define EH(field, v) \
+	{ \
+		offsetof(Elf64_Ehdr, field), sizeof(elf_header(NULL)->field), v \
+	}
+#define PH(i, field, v) \
+	{ \
+		sizeof(Elf64_Ehdr) + (i) * sizeof(Elf64_Phdr) + offsetof(Elf64_Phdr, field), \
+			sizeof(elf_phdr(NULL, 0)->field), v \
+	}
+#define NOTE(off, len, v) \
+	{ \
+		ELF_NOTES + (off), len, v \
+	}
 
-static void t_cases(void)
+static void t_headers(void)
 {
 	static const struct image_case cases[] = {
-		{ "unharmed", none, 0, "" },
-		{ "position independent", pie, 0, "" },
-		{ "empty segment", empty_segment, 0, "" },
-		{ "only the magic", only_magic, -EINVAL, "truncated" },
-		{ "cut in the header", in_ehdr, -EINVAL, "truncated" },
-		{ "cut in program headers", in_phdrs, -EINVAL, "truncated" },
-		{ "cut in text", in_text, -EINVAL, "truncated" },
-		{ "32 bit", class32, -ENOEXEC, "32-bit" },
-		{ "big endian", big_endian, -ENOEXEC, "another machine" },
-		{ "arm64", aarch64, -ENOEXEC, "another machine" },
-		{ "object file", object, -ENOEXEC, "executed" },
-		{ "core file", core, -ENOEXEC, "executed" },
-		{ "no program headers", no_phdrs, -EINVAL, "program headers" },
-		{ "65535 program headers", many_phdrs, -EINVAL, "program headers" },
-		{ "32-byte program headers", odd_phdrs, -EINVAL, "program headers" },
-		{ "program headers wrap", phoff_wrap, -EINVAL, "truncated" },
-		{ "segment offset wraps", off_wrap, -EINVAL, "truncated" },
-		{ "segment size wraps", filesz_wrap, -EINVAL, "truncated" },
-		{ "smaller in memory", memsz_small, -EINVAL, "larger in the file" },
-		{ "memory size wraps", memsz_huge, -ENOMEM, "needs" },
-		{ "below 1 MiB", paddr_low, -EINVAL, "below 1 MiB" },
-		{ "address wraps", paddr_wrap, -ENOMEM, "needs" },
-		{ "in the hole", paddr_hole, -ENOMEM, "needs" },
-		{ "over the end", paddr_end, -ENOMEM, "needs" },
-		{ "no segments", no_segments, -EINVAL, "outside" },
-		{ "no notes", no_notes, -ENOEXEC, "CONFIG_PVH" },
-		{ "notes of 16 EiB", notes_huge, -EINVAL, "truncated" },
-		{ "notes of 64 KiB", notes_long, -EINVAL, "notes" },
-		{ "empty notes", notes_none, -ENOEXEC, "CONFIG_PVH" },
-		{ "cut notes", notes_cut, -ENOEXEC, "CONFIG_PVH" },
-		{ "name of 4 GiB", namesz_huge, -ENOEXEC, "CONFIG_PVH" },
-		{ "value of 4 GiB", descsz_huge, -ENOEXEC, "CONFIG_PVH" },
-		{ "first value of 4 GiB", descsz_wrap, -ENOEXEC, "CONFIG_PVH" },
-		{ "entry outside", entry_out, -EINVAL, "outside" },
-		{ "entry in bss", entry_in_bss, -EINVAL, "outside" },
-		{ "entry 0", entry_0, -ENOEXEC, "CONFIG_PVH" },
+		{ "unharmed", 0, "", 0, {} },
+		{ "position independent", 0, "", 0, { EH(e_type, ET_DYN) } },
+		{ "only the magic", -EINVAL, "truncated", 4, {} },
+		{ "cut in the header", -EINVAL, "truncated", 63, {} },
+		{ "cut in program headers", -EINVAL, "truncated", 64 + 56 + 10, {} },
+		{ "32 bit", -ENOEXEC, "32-bit", 0, { { EI_CLASS, 1, ELFCLASS32 } } },
+		{ "big endian", -ENOEXEC, "another machine", 0, { { EI_DATA, 1, ELFDATA2MSB } } },
+		{ "arm64", -ENOEXEC, "another machine", 0, { EH(e_machine, EM_AARCH64) } },
+		{ "object file", -ENOEXEC, "executed", 0, { EH(e_type, ET_REL) } },
+		{ "core file", -ENOEXEC, "executed", 0, { EH(e_type, ET_CORE) } },
+		{ "no program headers", -EINVAL, "program headers", 0, { EH(e_phnum, 0) } },
+		{ "65535 program headers", -EINVAL, "program headers", 0, { EH(e_phnum, 0xffff) } },
+		{ "32-byte program headers",
+		  -EINVAL,
+		  "program headers",
+		  0,
+		  { EH(e_phentsize, 32) } },
+		{ "program headers wrap", -EINVAL, "truncated", 0, { EH(e_phoff, ~0ULL - 16) } },
+	};
+
+	image_cases(cases, ARRAY_SIZE(cases), elf_make);
+}
+
+static void t_segments(void)
+{
+	static const struct image_case cases[] = {
+		{ "empty segment", 0, "", 0, { PH(1, p_filesz, 0), PH(1, p_memsz, 0) } },
+		{ "cut in text", -EINVAL, "truncated", ELF_TEXT + 10, {} },
+		{ "offset wraps", -EINVAL, "truncated", 0, { PH(0, p_offset, ~0ULL - 100) } },
+		{ "size wraps", -EINVAL, "truncated", 0, { PH(0, p_filesz, ~0ULL - 100) } },
+		{ "smaller in memory", -EINVAL, "larger in the file", 0, { PH(1, p_memsz, 99) } },
+		{ "memory size wraps", -ENOMEM, "needs", 0, { PH(1, p_memsz, ~0ULL) } },
+		{ "below 1 MiB", -EINVAL, "below 1 MiB", 0, { PH(1, p_paddr, 0x9000) } },
+		{ "address wraps", -ENOMEM, "needs", 0, { PH(1, p_paddr, ~0ULL - 4096) } },
+		{ "in the hole", -ENOMEM, "needs", 0, { PH(1, p_paddr, 0xe0000000) } },
+		{ "over the end", -ENOMEM, "needs", 0, { PH(1, p_paddr, 64 * MiB - 4096) } },
+		{ "no segments", -EINVAL, "outside", 0, { PH(0, p_type, 0), PH(1, p_type, 0) } },
+	};
+
+	image_cases(cases, ARRAY_SIZE(cases), elf_make);
+}
+
+/* The Xen note is at 28: name at 40, value at 44. */
+static void t_notes(void)
+{
+	static const struct image_case cases[] = {
+		{ "no notes", -ENOEXEC, "CONFIG_PVH", 0, { PH(2, p_type, 0) } },
+		{ "empty notes", -ENOEXEC, "CONFIG_PVH", 0, { PH(2, p_filesz, 0) } },
+		{ "notes beyond the end", -EINVAL, "truncated", 0, { PH(2, p_offset, MiB) } },
+		{ "notes of 16 EiB", -EINVAL, "truncated", 0, { PH(2, p_filesz, ~0ULL) } },
+		{ "notes of 64 KiB", -EINVAL, "too long", IMAGE_MAX, { PH(2, p_filesz, 65537) } },
+		{ "cut by a byte", -ENOEXEC, "CONFIG_PVH", 0, { PH(2, p_filesz, 47) } },
+		{ "name of 4 GiB", -ENOEXEC, "CONFIG_PVH", 0, { NOTE(0, 4, ~0U) } },
+		{ "value of 4 GiB", -ENOEXEC, "CONFIG_PVH", 0, { NOTE(32, 4, ~0U) } },
+		{ "first value of 4 GiB", -ENOEXEC, "CONFIG_PVH", 0, { NOTE(4, 4, ~0U) } },
+		{ "another owner", -ENOEXEC, "CONFIG_PVH", 0, { NOTE(40, 4, 0x006e6558 + 1) } },
+		{ "another type", -ENOEXEC, "CONFIG_PVH", 0, { NOTE(36, 4, 17) } },
+		{ "value of 2 bytes", -ENOEXEC, "CONFIG_PVH", 0, { NOTE(32, 4, 2) } },
+		{ "entry 0", -ENOEXEC, "CONFIG_PVH", 0, { NOTE(44, 4, 0) } },
+		{ "entry outside", -EINVAL, "outside", 0, { NOTE(44, 4, 0x1550123) } },
+		{ "entry in bss", -EINVAL, "outside", 0, { NOTE(44, 4, 0x1010123) } },
+		{ "entry at the last byte", 0, "", 0, { NOTE(44, 4, 0x1000fff) } },
 	};
 
 	image_cases(cases, ARRAY_SIZE(cases), elf_make);
@@ -275,5 +169,6 @@ static void t_fuzz(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, T(t_boots), T(t_initrd), T(t_cmdline), T(t_cases), T(t_fuzz));
+	return TAP_RUN(argc, argv, T(t_boots), T(t_initrd), T(t_cmdline), T(t_headers),
+		       T(t_segments), T(t_notes), T(t_fuzz));
 }
