@@ -75,7 +75,10 @@ static long tap_recv(struct netif *nif, const struct iovec *iov, unsigned nr)
 	return n < 0 ? -errno : n;
 }
 
-/* What the driver takes, as the kernel wants it: nothing without CSUM, ECN only with TSO, USO only both. */
+/*
+ * What the driver takes, as the kernel wants it: nothing without CSUM, ECN only with TSO, USO only
+ * both.
+ */
 static unsigned tun_offload(u64 features)
 {
 	const u64 uso = BIT(NET_B_GUEST_USO4) | BIT(NET_B_GUEST_USO6);
@@ -98,7 +101,9 @@ static int tap_set_offload(struct netif *nif, u64 features)
 {
 	if (ioctl(nif->fd, TUNSETOFFLOAD, (unsigned long)tun_offload(features)) == 0)
 		return 0;
-	return errno == EBADFD ? 0 : -errno; /* the interface is deleted: no frame will come at all */
+	if (errno == EBADFD)
+		return 0; /* the interface is deleted: no frame will come at all */
+	return -errno;
 }
 
 /* --- questions to the interface --- */
@@ -178,8 +183,8 @@ static int attach_flags(struct tap *tap, short flags)
 }
 
 /*
- * Makes the interface ours. A tap that was made with multi_queue must be opened so (EINVAL else), and then a
- * second program would be let in beside the first.
+ * Makes the interface ours. A tap that was made with multi_queue must be opened so (EINVAL else),
+ * and then a second program would be let in beside the first.
  */
 static int attach(struct tap *tap, bool exists)
 {
@@ -189,7 +194,8 @@ static int attach(struct tap *tap, bool exists)
 	if (exists) {
 		if_kind(tap, kind, sizeof(kind));
 		if (strcmp(kind, "tap") != 0) {
-			log_err("tap %s: it is a %s, not a tap; use another name", tap->nif.name, kind);
+			log_err("tap %s: it is a %s, not a tap; use another name", tap->nif.name,
+				kind);
 			return -EINVAL;
 		}
 	}
@@ -227,7 +233,8 @@ static int set_header(struct tap *tap)
 		{ TUN_F_CSUM, BIT(NET_B_CSUM) | BIT(NET_B_GUEST_CSUM) },
 		{ TUN_F_CSUM | TUN_F_TSO4, BIT(NET_B_HOST_TSO4) | BIT(NET_B_GUEST_TSO4) },
 		{ TUN_F_CSUM | TUN_F_TSO6, BIT(NET_B_HOST_TSO6) | BIT(NET_B_GUEST_TSO6) },
-		{ TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO_ECN, BIT(NET_B_HOST_ECN) | BIT(NET_B_GUEST_ECN) },
+		{ TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO_ECN,
+		  BIT(NET_B_HOST_ECN) | BIT(NET_B_GUEST_ECN) },
 		{ TUN_F_CSUM | TUN_F_USO4 | TUN_F_USO6,
 		  BIT(NET_B_HOST_USO) | BIT(NET_B_GUEST_USO4) | BIT(NET_B_GUEST_USO6) },
 	};
@@ -312,7 +319,10 @@ static int set_up(struct tap *tap, bool up)
 	return r < 0 ? r : 1;
 }
 
-/* Runs @script with the interface's name: no input, default signals, none of our fds. 0, or -errno after a message. */
+/*
+ * Runs @script with the interface's name: no input, default signals, none of our fds. 0, or -errno
+ * after a message.
+ */
 static int run_script(const char *script, const char *ifname)
 {
 	char *argv[] = { (char *)script, (char *)ifname, NULL };
@@ -361,7 +371,7 @@ static int configure(struct tap *tap, const struct tap_config *cfg, const struct
 
 	r = set_up(tap, true);
 	if (r == -EPERM && exists) {
-		log_warn("tap %s: it is down, and setting it up needs CAP_NET_ADMIN; ip link set %s up",
+		log_warn("tap %s: it is down, and we may not set it up; ip link set %s up",
 			 tap->nif.name, tap->nif.name);
 	} else if (r < 0) {
 		log_err("tap %s: cannot set it up: %s", tap->nif.name, strerror(-r));

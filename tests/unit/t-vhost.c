@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* vhost.c and vhost-kernel.c: the order of the protocol, what is handed over, and what happens when a verb fails. */
+/*
+ * vhost.c and vhost-kernel.c: the order of the protocol, what is handed over, and what happens when
+ * a verb fails.
+ */
 #include "../tap.h"
 #include "dev-vhost.h"
 #include "log.h"
@@ -32,14 +35,16 @@ static bool moves_frames(struct fake_nic *nic)
 	fake_nic_post(nic, 2, 1526);
 	fake_nic_frame(frame, 100, 1);
 	REQUIRE(fake_nic_send(nic, frame, 100) && fake_netif_inject(nic->fn, frame, 100));
-	return NIC_WAIT(nic, (n = fake_netif_take(nic->fn, NULL, got, sizeof(got))) >= 0) && n == 100 &&
-	       NIC_WAIT(nic, (n = fake_nic_recv(nic, got, sizeof(got), NULL)) >= 0) && n == 100;
+	return NIC_WAIT(nic, (n = fake_netif_take(nic->fn, NULL, got, sizeof(got))) >= 0) &&
+	       n == 100 && NIC_WAIT(nic, (n = fake_nic_recv(nic, got, sizeof(got), NULL)) >= 0) &&
+	       n == 100;
 }
 
 #define START_RING(i) "NUM" #i "=256 BASE" #i "=0 ADDR" #i " CALL" #i "=1 ERR" #i "=1 KICK" #i "=1 "
 #define STOP_RING(i)  "KICK" #i "=-1 CALL" #i "=-1 ERR" #i "=-1"
-#define SOME_FEATURES (BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) | BIT(VIRTIO_B_EVENT_IDX) | \
-		       BIT(VIRTIO_B_VERSION_1))
+#define SOME_FEATURES \
+	(BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) | BIT(VIRTIO_B_EVENT_IDX) | \
+	 BIT(VIRTIO_B_VERSION_1))
 
 /* Both wires say the same, in the order that the kernel wants (and fake-vhost enforces). */
 static void order(enum nic_kind kind)
@@ -55,7 +60,8 @@ static void order(enum nic_kind kind)
 		 (long long)SOME_FEATURES);
 	check_said(&nic, want);
 	CHECK(fake_driver_reset(&nic.drv));
-	check_said(&nic, "BACKEND1=-1 BACKEND0=-1 GET_BASE1 GET_BASE0 " STOP_RING(1) " " STOP_RING(0));
+	check_said(&nic,
+		   "BACKEND1=-1 BACKEND0=-1 GET_BASE1 GET_BASE0 " STOP_RING(1) " " STOP_RING(0));
 	CHECK(fake_driver_reset(&nic.drv));
 	check_said(&nic, "");
 	REQUIRE(fake_driver_restart(&nic.drv));
@@ -136,7 +142,9 @@ static void t_position(void)
 	fake_nic_free(&nic);
 }
 
-/* No thread of ours has a part in the frames: nothing wakes the loop, no doorbell leaves the guest. */
+/*
+ * No thread of ours has a part in the frames: nothing wakes the loop, no doorbell leaves the guest.
+ */
 static void t_loop_sleeps(void)
 {
 	struct fake_nic nic;
@@ -155,8 +163,8 @@ static void t_loop_sleeps(void)
 }
 
 /*
- * Verb 1, 2, 3... fails while the driver starts: the device asks for a reset, both rings are let go of, one line
- * is logged, and the next start works.
+ * Verb 1, 2, 3... fails while the driver starts: the device asks for a reset, both rings are let go
+ * of, one line is logged, and the next start works.
  */
 static void verb_fails(enum nic_kind kind)
 {
@@ -191,7 +199,10 @@ static void verb_fails(enum nic_kind kind)
 		if (ok)
 			break;
 	}
-	CHECK_EQ(n, 2 + 6 + 6 + 2 + 1); /* features, memory, six for each ring, two enables; then none failed */
+	CHECK_EQ(
+		n,
+		2 + 6 + 6 + 2 +
+			1); /* features, memory, six for each ring, two enables; then none failed */
 }
 
 static void t_verb_fails_at_start(void)
@@ -204,11 +215,15 @@ static void t_verb_fails_at_start_kernel(void)
 	verb_fails(NIC_VHOST_KERNEL);
 }
 
-/* What fails on the way down stops nothing: every ring is let go of, and the driver can start again. */
+/*
+ * What fails on the way down stops nothing: every ring is let go of, and the driver can start
+ * again.
+ */
 static void t_verb_fails_at_stop(void)
 {
 	log_set_sink(catch_log);
-	for (unsigned n = 3; n <= 10; n++) { /* 1 and 2 are the disables, which cannot fail in the kernel */
+	for (unsigned n = 3; n <= 10;
+	     n++) { /* 1 and 2 are the disables, which cannot fail in the kernel */
 		struct fake_nic nic;
 		unsigned calls;
 
@@ -351,9 +366,10 @@ static void t_open_steps_fail(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, T(t_order), T(t_order_kernel), T(t_one_ring), T(t_what_is_handed_over),
-		       T(t_position), T(t_loop_sleeps), T(t_verb_fails_at_start),
-		       T(t_verb_fails_at_start_kernel), T(t_verb_fails_at_stop), T(t_position_unknown),
-		       T(t_failure_is_said_once), T(t_private_bits), T(t_error_eventfd), T(t_open_errors),
+	return TAP_RUN(argc, argv, T(t_order), T(t_order_kernel), T(t_one_ring),
+		       T(t_what_is_handed_over), T(t_position), T(t_loop_sleeps),
+		       T(t_verb_fails_at_start), T(t_verb_fails_at_start_kernel),
+		       T(t_verb_fails_at_stop), T(t_position_unknown), T(t_failure_is_said_once),
+		       T(t_private_bits), T(t_error_eventfd), T(t_open_errors),
 		       T(t_open_steps_fail));
 }
