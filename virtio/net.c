@@ -140,32 +140,36 @@ static u8 ctrl_run(struct net *net, const struct iovec *iov, const struct virtq_
 	}
 }
 
+/*
+ * Answers one command, in its first writable byte. One that has none cannot be answered: -EPROTO.
+ */
+static int ctrl_answer(struct net *net, struct virtq *vq, const struct virtq_chain *c)
+{
+	u8 ack = ctrl_run(net, net->ctrl_iov, c);
+
+	if (!iov_write(net->ctrl_iov + c->nr_out, c->nr_in, 0, &ack, sizeof(ack)))
+		return -EPROTO;
+	virtq_push(vq, c->head, sizeof(ack));
+	return 0;
+}
+
 static int ctrl_handle(struct net *net, struct virtq *vq)
 {
 	int r, budget = CTRL_BURST;
-	u64 one = 1;
 
 	do {
 		struct virtq_chain c;
 
 		virtq_kicks_off(vq);
-		while ((r = virtq_pop(vq, &c, net->ctrl_iov, VIRTQ_MAX_IOV)) == 1 && budget-- > 0) {
-			u8 ack = ctrl_run(net, net->ctrl_iov, &c);
-
-			/*
-			 * the first writable byte is the answer; a command without one cannot be
-			 * answered
-			 */
-			if (!iov_write(net->ctrl_iov + c.nr_out, c.nr_in, 0, &ack, sizeof(ack)))
+		while ((r = virtq_pop(vq, &c, net->ctrl_iov, VIRTQ_MAX_IOV)) == 1) {
+			if (ctrl_answer(net, vq, &c))
 				return -EPROTO;
-			virtq_push(vq, c.head, sizeof(ack));
+			if (--budget == 0) {
+				net_kick_self(vq);
+				break;
+			}
 		}
 		virtq_publish(vq);
-		if (r == 1) {
-			virtq_unpop(vq, 1);
-			return write(vq->kick, &one, sizeof(one)) < 0 && errno != EAGAIN ? -errno
-											 : 0;
-		}
 	} while (r == 0 && virtq_kicks_on(vq));
 	return r < 0 ? -EPROTO : 0;
 }

@@ -101,8 +101,9 @@ static int tap_set_offload(struct netif *nif, u64 features)
 {
 	if (ioctl(nif->fd, TUNSETOFFLOAD, (unsigned long)tun_offload(features)) == 0)
 		return 0;
-	return errno == EBADFD ? 0
-			       : -errno; /* the interface is deleted: no frame will come at all */
+	if (errno == EBADFD)
+		return 0; /* the interface is deleted: no frame will come at all */
+	return -errno;
 }
 
 /* --- questions to the interface --- */
@@ -370,9 +371,8 @@ static int configure(struct tap *tap, const struct tap_config *cfg, const struct
 
 	r = set_up(tap, true);
 	if (r == -EPERM && exists) {
-		log_warn(
-			"tap %s: it is down, and setting it up needs CAP_NET_ADMIN; ip link set %s up",
-			tap->nif.name, tap->nif.name);
+		log_warn("tap %s: it is down, and we may not set it up; ip link set %s up",
+			 tap->nif.name, tap->nif.name);
 	} else if (r < 0) {
 		log_err("tap %s: cannot set it up: %s", tap->nif.name, strerror(-r));
 		return r;

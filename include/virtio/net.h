@@ -76,6 +76,9 @@ void net_user_free(struct net_user *nu);                      /* NULL is fine */
 struct virtio_backend *net_user_backend(struct net_user *nu); /* for virtio_add_backend() */
 const struct net_stats *net_user_stats(const struct net_user *nu);
 
+/* Makes the loop come back to @vq after the other sources had a turn. */
+void net_kick_self(const struct virtq *vq);
+
 /* The device's handle_vq for the pair's queues. 0 or -errno, which breaks the device. */
 int net_user_handle(struct net_user *nu, struct virtq *vq);
 
