@@ -24,6 +24,7 @@
 #include "vm.h"
 
 #define DEFAULT_MEM (256 * MiB) /* bytes */
+#define MAX_MEM     BIT(52)     /* bytes: physical addresses have no more bits */
 #define MAX_CPUS    4096        /* what the option takes; the architecture knows better */
 #define MAX_TIMEOUT (365ULL * 24 * 3600)
 /* Ours come first, so that the user's win. A panic ends in a reset, which ends the run. */
@@ -71,6 +72,10 @@ static int set_mem(void *ctx, const struct opt *opt, const char *value)
 	int err = opt_size("-m", value, &run->cfg.mem);
 
 	(void)opt;
+	if (!err && run->cfg.mem > MAX_MEM) {
+		log_err("-m: %s: no machine has so much; use at most %lluT", value, MAX_MEM >> 40);
+		return -EINVAL;
+	}
 	run->cfg.mem = ALIGN_UP(run->cfg.mem, (u64)sysconf(_SC_PAGESIZE));
 	return err;
 }
@@ -114,7 +119,7 @@ static int set_name(void *ctx, const struct opt *opt, const char *value)
 		return err;
 	free(run->name);
 	run->name = strdup(value);
-	return run->name ? 0 : -ENOMEM;
+	return run->name ? 0 : log_no_memory("--name");
 }
 
 static int set_device(void *ctx, const struct opt *opt, const char *value)
@@ -170,10 +175,10 @@ static int parse(struct run *run, int argc, char **argv)
 		return -EINVAL;
 	}
 	if (!run->name && asprintf(&run->name, "guest-%d", (int)getpid()) < 0)
-		return -ENOMEM;
+		return log_no_memory("--name");
 	if (asprintf(&run->cmdline, "%s%s%s", CMDLINE_HEAD, run->params ? " " : "",
 		     run->params ? run->params : "") < 0)
-		return -ENOMEM;
+		return log_no_memory("-p");
 	return 0;
 }
 
@@ -233,7 +238,11 @@ static void on_signal(struct loop_src *src, u32 events)
 	struct signalfd_siginfo si;
 
 	(void)events;
-	if (read(src->fd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+	if (read(src->fd, &si, sizeof(si)) != (ssize_t)sizeof(si))
+		return;
+	if (si.ssi_signo == SIGCONT)
+		console_continued(run->vm->console);
+	else
 		run->vm->m.stop(&run->vm->m, STOP_SIGNAL, (int)si.ssi_signo);
 }
 
@@ -245,25 +254,21 @@ static void on_timeout(struct loop_src *src, u32 events)
 	run->vm->m.stop(&run->vm->m, STOP_TIMEOUT, (int)run->timeout);
 }
 
-static void ending_signals(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGQUIT);
-}
-
 /*
- * From here on the loop takes them. Not earlier: what may take for ever before (a pipe as kernel, a
- * script) ends by a signal's default action, and has nothing yet that must be put back. No thread
- * was made so far, so all inherit the mask.
+ * From here on the loop takes the signals that end a program. Not earlier: what may take for ever
+ * before (a pipe as kernel) ends by a signal's default action, and has nothing yet that must be put
+ * back. Not later: devices change the host. No thread was made so far, so all inherit the mask.
  */
 static int signals_add(struct run *run)
 {
+	static const int ending[] = { SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1,
+				      SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU };
 	sigset_t set;
 
-	ending_signals(&set);
+	sigemptyset(&set);
+	for (unsigned i = 0; i < ARRAY_SIZE(ending); i++)
+		sigaddset(&set, ending[i]);
+	sigaddset(&set, SIGCONT);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	run->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	run->signals.fn = on_signal;
@@ -338,9 +343,6 @@ static int run_setup(struct run *run)
 		close_files(run);
 	if (!run->vm)
 		return err;
-	err = device_list_create(&run->vm->m, &run->devices, run->name);
-	if (err)
-		return err;
 	err = signals_add(run);
 	if (!err)
 		err = timer_add(run);
@@ -348,8 +350,9 @@ static int run_setup(struct run *run)
 		log_err("signals and timers: %s", strerror(-err));
 		return err;
 	}
+	/* The name first: a script must not run for a VM that is refused. */
 	run->ipc = ipc_new(&run->vm->m, run->name, write_stat, run, &err);
-	return run->ipc ? 0 : err;
+	return run->ipc ? device_list_create(&run->vm->m, &run->devices, run->name) : err;
 }
 
 static void run_cleanup(struct run *run)
@@ -396,6 +399,7 @@ int cmd_run(int argc, char **argv)
 	int status = EXIT_CANNOT;
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that is gone is an error of write(), not our end */
+	signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow */
 	if (parse(&run, argc, argv) == 0 && open_files(&run) == 0) {
 		run.cfg.name = run.name;
 		snprintf(name, sizeof(name), "%s", run.name);
@@ -404,6 +408,6 @@ int cmd_run(int argc, char **argv)
 	}
 	run_cleanup(&run);
 	if (why[0])
-		fprintf(stderr, "lkvm: %s: %s\n", name, why);
+		log_err("%s: %s", name, why);
 	return status;
 }

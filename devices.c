@@ -75,8 +75,11 @@ static int net_set_tapif(void *ctx, const char *option, const char *key, const c
 	struct net_option *n = ctx;
 	size_t len = strlen(value);
 
-	if (!len || len >= sizeof(n->ifname) || strpbrk(value, "/ \t%") || !strcmp(value, ".") ||
-	    !strcmp(value, "..")) {
+	static const char not_in_names[] = "/: %\t\n\v\f\r";
+
+	if (!len || len >= sizeof(n->ifname) || strpbrk(value, not_in_names) ||
+	    !strcmp(value, ".") || !strcmp(value, "..") || !strcmp(value, "all") ||
+	    !strcmp(value, "default")) {
 		log_err("%s: %s=%s: not an interface name; use 1 to 15 characters without blanks and slashes",
 			option, key, value);
 		return -EINVAL;
@@ -93,7 +96,7 @@ static int keep_string(char **to, const char *option, const char *key, const cha
 	}
 	free(*to);
 	*to = strdup(value);
-	return *to ? 0 : -ENOMEM;
+	return *to ? 0 : log_no_memory(option);
 }
 
 static int net_set_host_ip(void *ctx, const char *option, const char *key, const char *value)
@@ -179,7 +182,7 @@ static void *net_parse(const char *value, int *err)
 {
 	struct net_option *n = calloc(1, sizeof(*n));
 
-	*err = n ? opt_keys(net_keys, "-n", value, n) : -ENOMEM;
+	*err = n ? opt_keys(net_keys, "-n", value, n) : log_no_memory("-n");
 	if (!*err)
 		*err = net_check(n);
 	if (!*err)

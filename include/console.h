@@ -42,6 +42,12 @@ void console_restart(struct console *con);
 void console_free(struct console *con);
 
 /*
+ * The process was stopped and goes on: a shell has set the terminal its own way meanwhile, so it is
+ * set raw again as soon as we are in the foreground. Loop thread.
+ */
+void console_continued(struct console *con);
+
+/*
  * Output of the guest; any thread. Waits while the buffer is full, unless console_stop() was
  * called.
  */

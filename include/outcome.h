@@ -22,7 +22,7 @@ bool outcome_stopping(const struct outcome *o);
  */
 int outcome_status(const struct outcome *o);
 
-/* One line for the user into @buf: "guest powered off". */
+/* One line for the user into @buf: "guest powered off"; empty for STOP_ERROR, which was logged. */
 void outcome_text(const struct outcome *o, char *buf, size_t len);
 
 #endif

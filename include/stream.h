@@ -22,8 +22,9 @@ struct stream {
 	int fd;                /* ours; kept at the end of input for the terminal's modes */
 	bool tty, fifo;
 	bool watched; /* in the loop */
-	bool raw;     /* the terminal is, and saved is how it was */
-	struct termios saved;
+	bool raw;     /* the terminal is */
+	bool have_saved;
+	struct termios saved; /* how it was */
 	struct loop_src src; /* fn and name are the caller's */
 };
 
@@ -53,6 +54,7 @@ bool stream_in_background(const struct stream *s);
  * Terminal modes for a guest, and back; nothing happens without a terminal, or in the background.
  */
 void stream_raw(struct stream *s);
+void stream_raw_again(struct stream *s); /* forgets that it is raw: somebody else has set it */
 void stream_restore(struct stream *s);
 
 #endif

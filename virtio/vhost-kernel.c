@@ -155,10 +155,10 @@ static int vhost_open(const char *path, const char *module)
 	if (fd >= 0)
 		return fd;
 	if (err == EACCES || err == EPERM)
-		log_err("vhost=1: %s: %s; give this user access to it, or use vhost=0", path,
+		log_err("-n: vhost=1: %s: %s; give this user access to it, or use vhost=0", path,
 			strerror(err));
 	else
-		log_err("vhost=1: %s: %s; modprobe %s, or use vhost=0", path, strerror(err),
+		log_err("-n: vhost=1: %s: %s; modprobe %s, or use vhost=0", path, strerror(err),
 			module);
 	return -err;
 }
@@ -170,7 +170,7 @@ struct vhost *vhost_net_open(int tap_fd, u16 first, int *err)
 
 	*err = -ENOMEM;
 	if (!vk) {
-		log_err("vhost=1: out of memory");
+		log_err("-n: vhost=1: out of memory");
 		return NULL;
 	}
 	vk->tap_fd = tap_fd;
@@ -190,7 +190,7 @@ struct vhost *vhost_net_open(int tap_fd, u16 first, int *err)
 	}
 	if (*err == 0)
 		return &vk->vh;
-	log_err("vhost=1: %s: %s: %s", VHOST_NET_PATH, step, strerror(-*err));
+	log_err("-n: vhost=1: %s: %s: %s", VHOST_NET_PATH, step, strerror(-*err));
 	vk_close(&vk->vh);
 	return NULL;
 }

@@ -93,7 +93,7 @@ int arch_vm_init(struct vm *vm)
 		return err;
 	vm->arch = calloc(1, sizeof(*vm->arch));
 	if (!vm->arch)
-		return -ENOMEM;
+		return log_no_memory("list of CPU features");
 	vm->arch->tsc_deadline =
 		ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_TSC_DEADLINE_TIMER) > 0;
 	vm->arch->cpuid.head.nent = X86_MAX_CPUID - 8; /* topology leaves are added */
