@@ -163,8 +163,9 @@ static int say_attach(const struct tap *tap, bool exists, int err)
 			"ip tuntap add dev %s mode tap user USER, or run with CAP_NET_ADMIN",
 			name, strerror(-err), name);
 	else if (err == -EPERM)
-		log_err("tap: cannot make one: %s; run with CAP_NET_ADMIN, or use tapif= with a tap of yours",
-			strerror(-err));
+		log_err("tap %s: cannot make it: %s; "
+			"run with CAP_NET_ADMIN, or use tapif= with a tap of yours",
+			name[0] ? name : "(new)", strerror(-err));
 	else
 		log_err("tap %s: TUNSETIFF: %s", name[0] ? name : "(new)", strerror(-err));
 	return err;
