@@ -246,9 +246,9 @@ static size_t unescape(struct console *con, u8 *dst, const u8 *src, size_t len)
 }
 
 /*
- * Reads behind what is left in the buffer. A terminal is read also while the guest takes nothing, for
- * Ctrl-a x must be seen then of all times; keys that no longer fit are lost. False when there is
- * nothing, now or any more.
+ * Reads behind what is left in the buffer. A terminal is read also while the guest takes nothing,
+ * for Ctrl-a x must be seen then of all times; keys that no longer fit are lost. False when there
+ * is nothing, now or any more.
  */
 static bool fill(struct console *con)
 {

@@ -15,7 +15,7 @@
 
 #define STDERR_PATIENCE_MS 100
 #define STDERR_PATIENCE_MS 100
-#define LOG_LINE 1024 /* bytes of a line, newline included; what is longer is cut */
+#define LOG_LINE           1024 /* bytes of a line, newline included; what is longer is cut */
 
 static enum log_level log_level = LOG_WARN;
 static void (*log_sink)(enum log_level level, const char *line);
@@ -56,9 +56,9 @@ static size_t format_line(char *line, size_t size, enum log_level level, const c
 }
 
 /*
- * A pipe that has room takes a line, which is shorter than PIPE_BUF, without waiting. One that stays
- * full has no reader: the line is lost, for a message must not stop the machine. Nobody is left
- * to tell when stderr is gone.
+ * A pipe that has room takes a line, which is shorter than PIPE_BUF, without waiting. One that
+ * stays full has no reader: the line is lost, for a message must not stop the machine. Nobody is
+ * left to tell when stderr is gone.
  */
 static void write_line(const char *line, size_t len)
 {

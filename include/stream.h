@@ -25,7 +25,7 @@ struct stream {
 	bool raw;     /* the terminal is */
 	bool have_saved;
 	struct termios saved; /* how it was */
-	struct loop_src src; /* fn and name are the caller's */
+	struct loop_src src;  /* fn and name are the caller's */
 };
 
 /* @flags: O_RDONLY or O_WRONLY. @fd stays the caller's; -1 or closed makes a STREAM_NONE. */

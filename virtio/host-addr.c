@@ -56,7 +56,8 @@ int host_addr_parse(const char *text, struct host_addr *out)
 	}
 	if (ok)
 		return 0;
-	log_err("-n: host_ip=%s: not an IPv4 address of a host; use a.b.c.d or a.b.c.d/1..32", text);
+	log_err("-n: host_ip=%s: not an IPv4 address of a host; use a.b.c.d or a.b.c.d/1..32",
+		text);
 	return -EINVAL;
 }
 

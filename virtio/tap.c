@@ -39,10 +39,10 @@
 #define TUN_F_USO6 0x40
 #endif
 
-#define TUN_PATH    "/dev/net/tun"
+#define TUN_PATH           "/dev/net/tun"
 #define SCRIPT_LOOK_MS     100 /* between two looks for a signal */
 #define SCRIPT_PATIENCE_MS 60000
-#define DEFAULT_IP  "192.168.33.1"
+#define DEFAULT_IP         "192.168.33.1"
 
 struct tap {
 	struct netif nif;
@@ -163,8 +163,9 @@ static int say_attach(const struct tap *tap, bool exists, int err)
 			"ip tuntap add dev %s mode tap user USER, or run with CAP_NET_ADMIN",
 			name, strerror(-err), name);
 	else if (err == -EPERM)
-		log_err("-n: mode=tap: cannot make a tap: %s; run with CAP_NET_ADMIN, or use tapif= with a tap of yours",
-			strerror(-err));
+		log_err("-n: tapif=%s: cannot make it: %s; "
+			"run with CAP_NET_ADMIN, or use tapif= with a tap of yours",
+			name, strerror(-err));
 	else
 		log_err("-n: tapif=%s: TUNSETIFF: %s; use a name that an interface can have", name,
 			strerror(-err));
@@ -195,8 +196,8 @@ static int attach(struct tap *tap, bool exists)
 	if (exists) {
 		if_kind(tap, kind, sizeof(kind));
 		if (strcmp(kind, "tap") != 0) {
-			log_err("-n: tapif=%s: this is of kind %s, not a tap; use another name", tap->nif.name,
-				kind);
+			log_err("-n: tapif=%s: this is of kind %s, not a tap; use another name",
+				tap->nif.name, kind);
 			return -EINVAL;
 		}
 	}
@@ -218,7 +219,8 @@ static int open_tun(struct tap *tap)
 		return 0;
 	err = errno;
 	if (err == EACCES || err == EPERM)
-		log_err("-n: mode=tap: %s: %s; give this user access to it", TUN_PATH, strerror(err));
+		log_err("-n: mode=tap: %s: %s; give this user access to it", TUN_PATH,
+			strerror(err));
 	else
 		log_err("-n: mode=tap: %s: %s; modprobe tun", TUN_PATH, strerror(err));
 	return -err;

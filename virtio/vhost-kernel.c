@@ -188,9 +188,15 @@ struct vhost *vhost_net_open(int tap_fd, u16 first, int *err)
 		step = "VHOST_GET_FEATURES";
 		*err = vhost_init(&vk->vh, &vhost_kernel_ops, first, 2);
 	}
+	if (*err == 0 && !(vk->vh.features[0] & BIT(VIRTIO_B_VERSION_1))) {
+		step = "VIRTIO_F_VERSION_1";
+		*err = -EOPNOTSUPP;
+	}
 	if (*err == 0)
 		return &vk->vh;
 	log_err("-n: vhost=1: %s: %s: %s", VHOST_NET_PATH, step, strerror(-*err));
+	if (vk->vh.err.fd >= 0)
+		close(vk->vh.err.fd);
 	vk_close(&vk->vh);
 	return NULL;
 }

@@ -290,7 +290,7 @@ static void t_multi_queue(void)
 	second = open_tap("t0", NULL, NULL, NULL, &err); /* the kernel would let it in beside us */
 	CHECK(!second);
 	CHECK_EQ(err, -EBUSY);
-	check_said("tap t0: busy: another program has it open");
+	check_said("-n: tapif=t0: Device or resource busy: another program has it open");
 	nif->ops->close(nif);
 	nif = open_tap("t0", NULL, NULL, NULL, &err);
 	REQUIRE(nif);
@@ -308,7 +308,7 @@ static void t_busy(void)
 	REQUIRE(nif);
 	CHECK(!open_tap("t0", NULL, NULL, NULL, &err));
 	CHECK_EQ(err, -EBUSY);
-	check_said("tap t0: busy: another program has it open");
+	check_said("-n: tapif=t0: Device or resource busy: another program has it open");
 	nif->ops->close(nif);
 }
 
@@ -321,12 +321,12 @@ static void t_not_a_tap(void)
 	make_persistent("n0", IFF_TUN | IFF_NO_PI);
 	CHECK(!open_tap("n0", NULL, NULL, NULL, &err));
 	CHECK_EQ(err, -EINVAL);
-	check_said("tap n0: it is a tun, not a tap");
+	check_said("-n: tapif=n0: this is of kind tun, not a tap");
 	CHECK(!open_tap("lo", NULL, NULL, NULL, &err));
-	check_said("tap lo: it is a");
+	check_said("-n: tapif=lo: this is of kind");
 	if (if_ioctl("br0", SIOCBRADDBR, &ifr) == 0) {
 		CHECK(!open_tap("br0", NULL, NULL, NULL, &err));
-		check_said("tap br0: it is a bridge, not a tap");
+		check_said("-n: tapif=br0: this is of kind bridge, not a tap");
 	}
 }
 
@@ -605,7 +605,7 @@ static void t_no_driver(void)
 		SKIP("no mount namespace: %s", strerror(errno));
 	CHECK(!open_tap(NULL, NULL, NULL, NULL, &err));
 	CHECK_EQ(err, -ENOENT);
-	check_said("tap: /dev/net/tun: No such file or directory; modprobe tun");
+	check_said("-n: mode=tap: /dev/net/tun: No such file or directory; modprobe tun");
 }
 
 int main(int argc, char **argv)

@@ -337,11 +337,11 @@ static void open_fails(int error, const char *want)
 static void t_open_errors(void)
 {
 	log_set_sink(catch_log);
-	open_fails(ENOENT, "lkvm: vhost=1: /dev/vhost-net: No such file or directory; "
+	open_fails(ENOENT, "lkvm: -n: vhost=1: /dev/vhost-net: No such file or directory; "
 			   "modprobe vhost_net, or use vhost=0\n");
-	open_fails(ENXIO, "lkvm: vhost=1: /dev/vhost-net: No such device or address; "
+	open_fails(ENXIO, "lkvm: -n: vhost=1: /dev/vhost-net: No such device or address; "
 			  "modprobe vhost_net, or use vhost=0\n");
-	open_fails(EACCES, "lkvm: vhost=1: /dev/vhost-net: Permission denied; "
+	open_fails(EACCES, "lkvm: -n: vhost=1: /dev/vhost-net: Permission denied; "
 			   "give this user access to it, or use vhost=0\n");
 }
 
@@ -364,6 +364,22 @@ static void t_open_steps_fail(void)
 	}
 }
 
+/* Without VERSION_1 it would take frames to have another header. */
+static void t_kernel_too_old(void)
+{
+	struct fake_netif *fn = fake_netif_new();
+	struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd, FAKE_VHOST_FEATURES & ~BIT(32));
+	int err = 0;
+
+	log_set_sink(catch_log);
+	fake_nic_dev_vhost = fv;
+	CHECK(!vhost_net_open(fn->nif.fd, 0, &err));
+	CHECK_EQ(err, -EOPNOTSUPP);
+	CHECK(strstr(said, "VIRTIO_F_VERSION_1"));
+	fake_vhost_free(fv);
+	fn->nif.ops->close(&fn->nif);
+}
+
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_order), T(t_order_kernel), T(t_one_ring),
@@ -371,5 +387,5 @@ int main(int argc, char **argv)
 		       T(t_verb_fails_at_start), T(t_verb_fails_at_start_kernel),
 		       T(t_verb_fails_at_stop), T(t_position_unknown), T(t_failure_is_said_once),
 		       T(t_private_bits), T(t_error_eventfd), T(t_open_errors),
-		       T(t_open_steps_fail));
+		       T(t_open_steps_fail), T(t_kernel_too_old));
 }
