@@ -19,7 +19,7 @@
 #define EXIT_WEDGED 3
 
 static const struct hostile_group *const groups[] = { &ring_group, &legal_group, &pci_group,
-						      &state_group, &msix_group };
+						      &net_group,  &state_group, &msix_group };
 
 static const struct {
 	unsigned target;
