@@ -93,7 +93,9 @@ static u64 place(const struct hand *h, u32 i)
 
 static void m_addr(struct hand *h, u32 i)
 {
-	guest_copy(&h->desc[0].addr, &(u64){ place(h, i) }, 8);
+	u64 addr = place(h, i);
+
+	guest_copy(&h->desc[0].addr, &addr, 8);
 }
 
 static void m_len(struct hand *h, u32 i)
@@ -127,23 +129,31 @@ static void m_heads(struct hand *h, u32 i)
 
 static void m_avail_idx(struct hand *h, u32 i)
 {
-	guest_store(&h->avail->idx, (u16)(guest_load(&h->used->idx) + i % 11));
+	u16 idx;
+
+	guest_copy(&idx, &h->used->idx, 2);
+	idx = (u16)(idx + i % 11);
+	guest_copy(&h->avail->idx, &idx, 2);
 }
 
 static void m_used_idx(struct hand *h, u32 i)
 {
-	guest_store(&h->used->idx, (u16)i);
+	guest_copy(&h->used->idx, &i, 2);
 }
 
 static void m_events(struct hand *h, u32 i)
 {
-	guest_store(&h->avail->flags, (u16)i);
-	guest_store(&h->avail->ring[h->size], (u16)(i * 7));
+	u32 event = i * 7;
+
+	guest_copy(&h->avail->flags, &i, 2);
+	guest_copy(&h->avail->ring[h->size], &event, 2);
 }
 
 static void m_table_entry(struct hand *h, u32 i)
 {
-	guest_copy(&h->entry[0].addr, &(u64){ place(h, i) }, 8);
+	u64 addr = place(h, i);
+
+	guest_copy(&h->entry[0].addr, &addr, 8);
 	guest_copy(&h->entry[0].len, &lengths[i / 3 % ARRAY_SIZE(lengths)], 4);
 	guest_copy(&h->entry[0].flags, &flags[i / 7 % ARRAY_SIZE(flags)], 2);
 	guest_copy(&h->entry[0].next, &nexts[i / 11 % ARRAY_SIZE(nexts)], 2);
@@ -152,9 +162,10 @@ static void m_table_entry(struct hand *h, u32 i)
 static void m_table(struct hand *h, u32 i)
 {
 	static const u32 len[] = { 16, 24, 0, 0xfffffff0 };
+	u64 addr = i & 4 ? h->data + 0xc000 : place(h, i);
 
 	guest_copy(&h->desc[0].len, &len[i % ARRAY_SIZE(len)], 4);
-	guest_copy(&h->desc[0].addr, &(u64){ i & 4 ? h->data + 0xc000 : place(h, i) }, 8);
+	guest_copy(&h->desc[0].addr, &addr, 8);
 }
 
 /* --- moves of a CPU --- */

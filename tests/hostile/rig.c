@@ -207,8 +207,15 @@ __attribute__((no_sanitize("thread"))) void guest_scribble(void *p, u8 value, un
 
 __attribute__((no_sanitize("thread"))) void guest_copy(void *p, const void *from, unsigned len)
 {
-	for (unsigned i = 0; i < len; i++)
-		((volatile u8 *)p)[i] = ((const u8 *)from)[i];
+	if (len == 2)
+		*(volatile u16 *)p = *(const u16 *)from;
+	else if (len == 4)
+		*(volatile u32 *)p = *(const u32 *)from;
+	else if (len == 8)
+		*(volatile u64 *)p = *(const u64 *)from;
+	else
+		for (unsigned i = 0; i < len; i++)
+			((volatile u8 *)p)[i] = ((const u8 *)from)[i];
 }
 
 /* --- good requests --- */
