@@ -138,11 +138,13 @@ void rig_run(struct rig *r);
 void rig_pause(int i);
 /* Runs for a moment in which nothing is expected to happen. */
 void rig_settle(struct rig *r);
-/* Lets all parties run until @cond, 5 s at most. Its value at the end. */
+/* How many rounds a wait may take: 5 s, and less in a case that has failed already. */
+int rig_patience(void);
+/* Lets all parties run until @cond, as long as that. Its value at the end. */
 #define RIG_WAIT(r, cond) \
 	({ \
 		bool rig_ok = false; \
-		for (int rig_i = 0; rig_i < 10000 && !rig_ok; rig_i++) { \
+		for (int rig_i = 0; rig_i < rig_patience() && !rig_ok; rig_i++) { \
 			rig_run(r); \
 			rig_ok = (cond); \
 			if (!rig_ok) \

@@ -30,6 +30,11 @@ void rig_pause(int i)
 		usleep(500);
 }
 
+int rig_patience(void)
+{
+	return hostile_failed ? 600 : 10000;
+}
+
 void rig_settle(struct rig *r)
 {
 	int rounds = r->target & VHOST || r->threaded ? 10 : 1;
