@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * `lkvm run`: options become a struct vm_config, that becomes a VM, and why it ended becomes the exit status.
+ * `lkvm run`: options become a struct vm_config, that becomes a VM, and why it ended becomes the
+ * exit status.
  *
  * Everything that a user can get wrong is checked before the VM is made: options first, then the
- * files. Signals that end a program are taken from the loop as one more event, so that there is
- * one way down: whatever ends the VM, devices are stopped, taps are gone and the terminal is restored.
+ * files. Signals that end a program are taken from the loop as one more event, so that there is one
+ * way down: whatever ends the VM, devices are stopped, taps are gone and the terminal is restored.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -22,9 +23,10 @@
 #include "vcpu.h"
 #include "vm.h"
 
-#define DEFAULT_MEM  (256 * MiB) /* bytes */
-#define MAX_CPUS     4096        /* what the option takes; the architecture knows better */
-#define MAX_TIMEOUT  (365ULL * 24 * 3600)
+#define DEFAULT_MEM (256 * MiB) /* bytes */
+#define MAX_MEM     BIT(52)     /* bytes: physical addresses have no more bits */
+#define MAX_CPUS    4096        /* what the option takes; the architecture knows better */
+#define MAX_TIMEOUT (365ULL * 24 * 3600)
 /* Ours come first, so that the user's win. A panic ends in a reset, which ends the run. */
 #define CMDLINE_HEAD "console=ttyS0 panic=-1"
 
@@ -70,6 +72,10 @@ static int set_mem(void *ctx, const struct opt *opt, const char *value)
 	int err = opt_size("-m", value, &run->cfg.mem);
 
 	(void)opt;
+	if (!err && run->cfg.mem > MAX_MEM) {
+		log_err("-m: %s: no machine has so much; use at most %lluT", value, MAX_MEM >> 40);
+		return -EINVAL;
+	}
 	run->cfg.mem = ALIGN_UP(run->cfg.mem, (u64)sysconf(_SC_PAGESIZE));
 	return err;
 }
@@ -113,7 +119,7 @@ static int set_name(void *ctx, const struct opt *opt, const char *value)
 		return err;
 	free(run->name);
 	run->name = strdup(value);
-	return run->name ? 0 : -ENOMEM;
+	return run->name ? 0 : log_no_memory("--name");
 }
 
 static int set_device(void *ctx, const struct opt *opt, const char *value)
@@ -138,14 +144,17 @@ static int positional(void *ctx, const char *arg)
 }
 
 const struct opt run_opts[] = {
-	{ 'k', "kernel", "FILE", "kernel to boot: a bzImage, or a vmlinux with a PVH note", set_kernel },
+	{ 'k', "kernel", "FILE", "kernel to boot: a bzImage, or a vmlinux with a PVH note",
+	  set_kernel },
 	{ 'i', "initrd", "FILE", "initial RAM disk", set_initrd },
 	{ 'p', "params", "TEXT", "kernel command line, added to '" CMDLINE_HEAD "'", set_params },
 	{ 'm', "mem", "SIZE", "memory, in MiB or with a suffix B K M G T P; default 256", set_mem },
 	{ 'c', "cpus", "N", "number of vCPUs; default 1", set_cpus },
-	{ 'n', "network", "KEYS", "a NIC, as key=value,...; may be given several times", set_device },
+	{ 'n', "network", "KEYS", "a NIC, as key=value,...; may be given several times",
+	  set_device },
 	{ 0, "name", "NAME", "name of the VM; default guest-PID", set_name },
-	{ 0, "reboot", "HOW", "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
+	{ 0, "reboot", "HOW",
+	  "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
 	{ 0, "timeout", "SEC", "end the VM after so many seconds, with status 124", set_timeout },
 	{ 0, NULL, NULL, NULL, NULL },
 };
@@ -157,7 +166,8 @@ static int parse(struct run *run, int argc, char **argv)
 	if (next < 0)
 		return next;
 	if (next < argc) {
-		log_err("-- %s: running a command in the guest is not there yet; leave it out", argv[next]);
+		log_err("-- %s: running a command in the guest is not there yet; leave it out",
+			argv[next]);
 		return -ENOSYS;
 	}
 	if (!run->kernel) {
@@ -165,10 +175,10 @@ static int parse(struct run *run, int argc, char **argv)
 		return -EINVAL;
 	}
 	if (!run->name && asprintf(&run->name, "guest-%d", (int)getpid()) < 0)
-		return -ENOMEM;
+		return log_no_memory("--name");
 	if (asprintf(&run->cmdline, "%s%s%s", CMDLINE_HEAD, run->params ? " " : "",
 		     run->params ? run->params : "") < 0)
-		return -ENOMEM;
+		return log_no_memory("-p");
 	return 0;
 }
 
@@ -190,7 +200,8 @@ static int open_file(const char *what, const char *path, bool again, int *fd)
 		return -EISDIR;
 	}
 	if (again && fstat(*fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-		log_err("--reboot restart: %s %s can be read only once; use a regular file", what, path);
+		log_err("--reboot restart: %s %s can be read only once; use a regular file", what,
+			path);
 		return -ESPIPE;
 	}
 	return 0;
@@ -227,7 +238,11 @@ static void on_signal(struct loop_src *src, u32 events)
 	struct signalfd_siginfo si;
 
 	(void)events;
-	if (read(src->fd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+	if (read(src->fd, &si, sizeof(si)) != (ssize_t)sizeof(si))
+		return;
+	if (si.ssi_signo == SIGCONT)
+		console_continued(run->vm->console);
+	else
 		run->vm->m.stop(&run->vm->m, STOP_SIGNAL, (int)si.ssi_signo);
 }
 
@@ -239,25 +254,21 @@ static void on_timeout(struct loop_src *src, u32 events)
 	run->vm->m.stop(&run->vm->m, STOP_TIMEOUT, (int)run->timeout);
 }
 
-static void ending_signals(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGQUIT);
-}
-
 /*
- * From here on the loop takes them. Not earlier: what may take for ever before (a pipe as kernel, a
- * script) ends by a signal's default action, and has nothing yet that must be put back. No thread was made
- * so far, so all inherit the mask.
+ * From here on the loop takes the signals that end a program. Not earlier: what may take for ever
+ * before (a pipe as kernel) ends by a signal's default action, and has nothing yet that must be put
+ * back. Not later: devices change the host. No thread was made so far, so all inherit the mask.
  */
 static int signals_add(struct run *run)
 {
+	static const int ending[] = { SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1,
+				      SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU };
 	sigset_t set;
 
-	ending_signals(&set);
+	sigemptyset(&set);
+	for (unsigned i = 0; i < ARRAY_SIZE(ending); i++)
+		sigaddset(&set, ending[i]);
+	sigaddset(&set, SIGCONT);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	run->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	run->signals.fn = on_signal;
@@ -303,11 +314,14 @@ static void write_stat(void *ctx, FILE *out)
 		all += vcpu_exits(&vm->vcpu[i]);
 	fprintf(out, "{\"name\":\"%s\",\"cpus\":%u,\"memory\":%llu,", run->name, vm->nr_vcpus,
 		(unsigned long long)vm->cfg.mem);
-	fprintf(out, "\"exits\":{\"userspace\":%llu,\"pio\":%llu,\"mmio\":%llu,\"intr\":%llu,\"other\":%llu},",
+	fprintf(out,
+		"\"exits\":{\"userspace\":%llu,\"pio\":%llu,\"mmio\":%llu,\"intr\":%llu,\"other\":%llu},",
 		(unsigned long long)all, (unsigned long long)sum_exits(vm, EXIT_PIO),
-		(unsigned long long)sum_exits(vm, EXIT_MMIO), (unsigned long long)sum_exits(vm, EXIT_INTR),
+		(unsigned long long)sum_exits(vm, EXIT_MMIO),
+		(unsigned long long)sum_exits(vm, EXIT_INTR),
 		(unsigned long long)sum_exits(vm, EXIT_OTHER));
-	fprintf(out, "\"loop_wakeups\":%llu,\"devices\":[", (unsigned long long)loop_wakeups(&vm->loop));
+	fprintf(out, "\"loop_wakeups\":%llu,\"devices\":[",
+		(unsigned long long)loop_wakeups(&vm->loop));
 	for (struct device *dev = vm->m.devices; dev; dev = dev->next) {
 		if (!dev->stat)
 			continue;
@@ -329,9 +343,6 @@ static int run_setup(struct run *run)
 		close_files(run);
 	if (!run->vm)
 		return err;
-	err = device_list_create(&run->vm->m, &run->devices, run->name);
-	if (err)
-		return err;
 	err = signals_add(run);
 	if (!err)
 		err = timer_add(run);
@@ -339,8 +350,9 @@ static int run_setup(struct run *run)
 		log_err("signals and timers: %s", strerror(-err));
 		return err;
 	}
+	/* The name first: a script must not run for a VM that is refused. */
 	run->ipc = ipc_new(&run->vm->m, run->name, write_stat, run, &err);
-	return run->ipc ? 0 : err;
+	return run->ipc ? device_list_create(&run->vm->m, &run->devices, run->name) : err;
 }
 
 static void run_cleanup(struct run *run)
@@ -357,7 +369,10 @@ static void run_cleanup(struct run *run)
 	free(run->name);
 }
 
-/* Runs a VM that is set up; its exit status. What ended it goes to stderr once the terminal is restored. */
+/*
+ * Runs a VM that is set up; its exit status. What ended it goes to stderr once the terminal is
+ * restored.
+ */
 static int run_vm(struct run *run, char *why, size_t len)
 {
 	vm_run(run->vm);
@@ -374,7 +389,9 @@ static int run_vm(struct run *run, char *why, size_t len)
 int cmd_run(int argc, char **argv)
 {
 	struct run run = {
-		.cfg = { .mem = DEFAULT_MEM, .nr_cpus = 1, .boot = { .kernel_fd = -1, .initrd_fd = -1 } },
+		.cfg = { .mem = DEFAULT_MEM,
+			 .nr_cpus = 1,
+			 .boot = { .kernel_fd = -1, .initrd_fd = -1 } },
 		.signals.fd = -1,
 		.timer.fd = -1,
 	};
@@ -382,6 +399,7 @@ int cmd_run(int argc, char **argv)
 	int status = EXIT_CANNOT;
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that is gone is an error of write(), not our end */
+	signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow */
 	if (parse(&run, argc, argv) == 0 && open_files(&run) == 0) {
 		run.cfg.name = run.name;
 		snprintf(name, sizeof(name), "%s", run.name);
@@ -390,6 +408,6 @@ int cmd_run(int argc, char **argv)
 	}
 	run_cleanup(&run);
 	if (why[0])
-		fprintf(stderr, "lkvm: %s: %s\n", name, why);
+		log_err("%s: %s", name, why);
 	return status;
 }

@@ -247,6 +247,10 @@ static int stat_all(bool json)
 	if (ipc_dir(dir, sizeof(dir)))
 		return -ENAMETOOLONG;
 	n = scandir(dir, &list, is_socket, alphasort);
+	if (n < 0 && errno != ENOENT) {
+		log_err("%s: %s; set XDG_RUNTIME_DIR to a folder of yours", dir, strerror(errno));
+		return -EACCES;
+	}
 	for (int i = 0; i < n; i++) {
 		char *name = list[i]->d_name;
 		int fd, err;

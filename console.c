@@ -134,6 +134,12 @@ void console_put(struct console *con, const void *buf, size_t len)
 	pthread_mutex_unlock(&con->lock);
 }
 
+void console_continued(struct console *con)
+{
+	stream_raw_again(&con->in);
+	kick(con);
+}
+
 void console_stop(struct console *con)
 {
 	pthread_mutex_lock(&con->lock);
@@ -183,14 +189,18 @@ static void out_failed(struct console *con, int err)
 		con->m->stop(con->m, STOP_SIGNAL, SIGPIPE);
 }
 
-/* Writes what the ring holds, at most one ring full: a guest that prints for ever must not hold the loop. */
+/*
+ * Writes what the ring holds, at most one ring full: a guest that prints for ever must not hold the
+ * loop.
+ */
 static void flush(struct console *con)
 {
 	size_t done = 0, len;
 	const u8 *p;
 
 	while ((len = ring_peek(con, &p)) && done < OUT_SIZE) {
-		ssize_t n = con->out.kind == STREAM_NONE ? (ssize_t)len : stream_write(&con->out, p, len);
+		ssize_t n = con->out.kind == STREAM_NONE ? (ssize_t)len
+							 : stream_write(&con->out, p, len);
 
 		if (n == -EINTR)
 			continue;
@@ -235,10 +245,15 @@ static size_t unescape(struct console *con, u8 *dst, const u8 *src, size_t len)
 	return n;
 }
 
-/* Reads into the empty buffer. False when there is nothing, now or any more. */
+/*
+ * Reads behind what is left in the buffer. A terminal is read also while the guest takes nothing,
+ * for Ctrl-a x must be seen then of all times; keys that no longer fit are lost. False when there
+ * is nothing, now or any more.
+ */
 static bool fill(struct console *con)
 {
-	u8 raw[IN_SIZE];
+	u8 raw[IN_SIZE], keys[IN_SIZE + 1];
+	size_t left = con->in_len - con->in_off, len;
 	ssize_t n;
 
 	if (con->in.kind == STREAM_NONE || stream_in_background(&con->in))
@@ -251,12 +266,14 @@ static bool fill(struct console *con)
 		con->in.kind = STREAM_NONE;
 		return false;
 	}
-	con->in_off = 0;
-	con->in_len = (size_t)n;
+	len = (size_t)n;
 	if (con->in.tty)
-		con->in_len = unescape(con, con->in_buf, raw, (size_t)n);
-	else
-		memcpy(con->in_buf, raw, (size_t)n);
+		len = unescape(con, keys, raw, len);
+	memmove(con->in_buf, con->in_buf + con->in_off, left);
+	len = MIN(len, sizeof(con->in_buf) - left);
+	memcpy(con->in_buf + left, con->in.tty ? keys : raw, len);
+	con->in_off = 0;
+	con->in_len = left + len;
 	return true;
 }
 
@@ -267,7 +284,8 @@ static bool offer(struct console *con)
 		return true;
 	/* Set before the offer, so that a device which gets room right after it finds it. */
 	__atomic_store_n(&con->input_waits, true, __ATOMIC_SEQ_CST);
-	con->in_off += con->input(con->input_dev, con->in_buf + con->in_off, con->in_len - con->in_off);
+	con->in_off +=
+		con->input(con->input_dev, con->in_buf + con->in_off, con->in_len - con->in_off);
 	if (con->in_off < con->in_len)
 		return false;
 	__atomic_store_n(&con->input_waits, false, __ATOMIC_SEQ_CST);
@@ -296,9 +314,10 @@ static void pump(struct console *con, bool readable)
 {
 	if (!con->input || con->in.fd < 0)
 		return;
-	if (!offer(con))
+	if (!offer(con) && !con->in.tty)
 		return;
-	if ((readable || con->in.kind == STREAM_DIRECT) && fill(con) && !offer(con)) {
+	if ((readable || con->in.kind == STREAM_DIRECT) && fill(con) && !offer(con) &&
+	    !con->in.tty) {
 		stream_watch(&con->in, con->m->loop, false, 0);
 		return;
 	}
@@ -306,7 +325,8 @@ static void pump(struct console *con, bool readable)
 		await_input(con);
 }
 
-void console_set_input(struct console *con, size_t (*fn)(void *dev, const u8 *buf, size_t len), void *dev)
+void console_set_input(struct console *con, size_t (*fn)(void *dev, const u8 *buf, size_t len),
+		       void *dev)
 {
 	con->input = fn;
 	con->input_dev = dev;

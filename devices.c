@@ -17,7 +17,8 @@ static int put_on_pci(struct virtio_device *dev)
 	int err = virtio_pci_attach(dev);
 
 	if (err) {
-		log_err("virtio-%s: cannot put it on the PCI bus: %s; use fewer devices", dev->ops->name, strerror(-err));
+		log_err("virtio-%s: cannot put it on the PCI bus: %s; use fewer devices",
+			dev->ops->name, strerror(-err));
 		virtio_free(dev);
 		return err;
 	}
@@ -46,7 +47,8 @@ static int net_set_mode(void *ctx, const char *option, const char *key, const ch
 	} else if (!strcmp(value, "none")) {
 		n->mode = NET_MODE_NONE;
 	} else if (!strcmp(value, "user")) {
-		log_err("%s: %s=user: user-mode networking is not there yet; use mode=tap or mode=none", option, key);
+		log_err("%s: %s=user: user-mode networking is not there yet; use mode=tap or mode=none",
+			option, key);
 		return -ENOSYS;
 	} else {
 		log_err("%s: %s=%s: there is no such mode; use tap or none", option, key, value);
@@ -73,8 +75,11 @@ static int net_set_tapif(void *ctx, const char *option, const char *key, const c
 	struct net_option *n = ctx;
 	size_t len = strlen(value);
 
-	if (!len || len >= sizeof(n->ifname) || strpbrk(value, "/ \t%") || !strcmp(value, ".") ||
-	    !strcmp(value, "..")) {
+	static const char not_in_names[] = "/: %\t\n\v\f\r";
+
+	if (!len || len >= sizeof(n->ifname) || strpbrk(value, not_in_names) ||
+	    !strcmp(value, ".") || !strcmp(value, "..") || !strcmp(value, "all") ||
+	    !strcmp(value, "default")) {
 		log_err("%s: %s=%s: not an interface name; use 1 to 15 characters without blanks and slashes",
 			option, key, value);
 		return -EINVAL;
@@ -91,7 +96,7 @@ static int keep_string(char **to, const char *option, const char *key, const cha
 	}
 	free(*to);
 	*to = strdup(value);
-	return *to ? 0 : -ENOMEM;
+	return *to ? 0 : log_no_memory(option);
 }
 
 static int net_set_host_ip(void *ctx, const char *option, const char *key, const char *value)
@@ -127,11 +132,15 @@ static int net_refuse(void *ctx, const char *option, const char *key, const char
 
 static const struct opt_key net_keys[] = {
 	{ "mode", "tap, or none for no NIC at all", net_set_mode },
-	{ "vhost", "1: the kernel's vhost-net moves the packets; 0 (default): lkvm's own loop does", net_set_vhost },
-	{ "tapif", "the tap to use; made, and gone at the end, when it does not exist", net_set_tapif },
-	{ "host_ip", "address[/prefix] of the tap; default 192.168.33.1/24 for one that lkvm makes", net_set_host_ip },
+	{ "vhost", "1: the kernel's vhost-net moves the packets; 0 (default): lkvm's own loop does",
+	  net_set_vhost },
+	{ "tapif", "the tap to use; made, and gone at the end, when it does not exist",
+	  net_set_tapif },
+	{ "host_ip", "address[/prefix] of the tap; default 192.168.33.1/24 for one that lkvm makes",
+	  net_set_host_ip },
 	{ "guest_mac", "MAC address; default: made from the VM's name", net_set_mac },
-	{ "script", "program run with the tap's name once it is up, instead of host_ip", net_set_script },
+	{ "script", "program run with the tap's name once it is up, instead of host_ip",
+	  net_set_script },
 	{ "downscript", "program run with the tap's name before it goes", net_set_downscript },
 	{ "trans", "pci, the only transport there is yet", net_set_trans },
 	{ "guest_ip", NULL, net_refuse },
@@ -173,7 +182,7 @@ static void *net_parse(const char *value, int *err)
 {
 	struct net_option *n = calloc(1, sizeof(*n));
 
-	*err = n ? opt_keys(net_keys, "-n", value, n) : -ENOMEM;
+	*err = n ? opt_keys(net_keys, "-n", value, n) : log_no_memory("-n");
 	if (!*err)
 		*err = net_check(n);
 	if (!*err)
@@ -182,7 +191,10 @@ static void *net_parse(const char *value, int *err)
 	return NULL;
 }
 
-/* Stable for a name, different for each name and NIC: FNV-1a over both, marked as locally administered. */
+/*
+ * Stable for a name, different for each name and NIC: FNV-1a over both, marked as locally
+ * administered.
+ */
 static void mac_from_name(u8 mac[6], const char *name, unsigned index)
 {
 	u64 hash = 0xcbf29ce484222325;
@@ -234,8 +246,8 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 /* --- the table --- */
 
 const struct device_type device_types[] = {
-	{ "net", 'n', "network", "KEYS", "a NIC, as key=value,...; may be given several times", net_keys,
-	  net_parse, net_create, net_free_params },
+	{ "net", 'n', "network", "KEYS", "a NIC, as key=value,...; may be given several times",
+	  net_keys, net_parse, net_create, net_free_params },
 	{ NULL },
 };
 
@@ -245,7 +257,8 @@ int device_list_add(struct device_list *list, const struct device_type *type, co
 	int err;
 
 	if (list->nr == DEVICES_MAX) {
-		log_err("-%c %s: too many devices; use at most %d", type->letter, value, DEVICES_MAX);
+		log_err("-%c %s: too many devices; use at most %d", type->letter, value,
+			DEVICES_MAX);
 		return -ENOSPC;
 	}
 	params = type->parse(value, &err);

@@ -57,7 +57,8 @@ static int routes_commit(struct kvm_hv *khv)
 	unsigned n;
 	int err;
 
-	table = calloc(1, sizeof(*table) + (MAX_PIN_ROUTES + HV_MAX_GSI) * sizeof(table->entries[0]));
+	table = calloc(1,
+		       sizeof(*table) + (MAX_PIN_ROUTES + HV_MAX_GSI) * sizeof(table->entries[0]));
 	if (!table)
 		return -ENOMEM;
 	n = arch_irq_routes(table->entries, MAX_PIN_ROUTES);

@@ -8,11 +8,14 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "log.h"
 
-#define LOG_LINE 1024 /* bytes of a line, newline included; what is longer is cut */
+#define STDERR_PATIENCE_MS 100
+#define STDERR_PATIENCE_MS 100
+#define LOG_LINE           1024 /* bytes of a line, newline included; what is longer is cut */
 
 static enum log_level log_level = LOG_WARN;
 static void (*log_sink)(enum log_level level, const char *line);
@@ -52,6 +55,21 @@ static size_t format_line(char *line, size_t size, enum log_level level, const c
 	return len;
 }
 
+/*
+ * A pipe that has room takes a line, which is shorter than PIPE_BUF, without waiting. One that
+ * stays full has no reader: the line is lost, for a message must not stop the machine. Nobody is
+ * left to tell when stderr is gone.
+ */
+static void write_line(const char *line, size_t len)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	if (poll(&p, 1, STDERR_PATIENCE_MS) <= 0)
+		return;
+	while (write(STDERR_FILENO, line, len) < 0 && errno == EINTR)
+		;
+}
+
 void log_msg(enum log_level level, const char *fmt, ...)
 {
 	void (*sink)(enum log_level, const char *) = __atomic_load_n(&log_sink, __ATOMIC_ACQUIRE);
@@ -70,9 +88,13 @@ void log_msg(enum log_level level, const char *fmt, ...)
 		sink(level, line);
 	} else {
 		line[len++] = '\n';
-		/* Nobody is left to tell when stderr is gone. */
-		while (write(STDERR_FILENO, line, len) < 0 && errno == EINTR)
-			;
+		write_line(line, len);
 	}
 	errno = saved;
+}
+
+int log_no_memory(const char *what)
+{
+	log_err("%s: %s", what, strerror(ENOMEM));
+	return -ENOMEM;
 }

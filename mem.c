@@ -2,9 +2,9 @@
 /*
  * Guest memory. Theory of operation: include/mem.h.
  *
- * Two ways in: pointers (mem_ptr, mem_span) for rings and packets, and the file (mem_write, mem_load)
- * for what is loaded at boot. The second costs no page fault for each page: the kernel fills whole
- * pages of the memfd, which took 4 ms for a 14 MB image where memcpy() took 10.
+ * Two ways in: pointers (mem_ptr, mem_span) for rings and packets, and the file (mem_write,
+ * mem_load) for what is loaded at boot. The second costs no page fault for each page: the kernel
+ * fills whole pages of the memfd, which took 4 ms for a 14 MB image where memcpy() took 10.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,7 +24,8 @@ static int region_map(struct mem_region *r)
 	if (r->fd < 0)
 		return -errno;
 	if (ftruncate(r->fd, (off_t)r->size) == 0) {
-		r->hva = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, r->fd, 0);
+		r->hva = mmap(NULL, r->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			      r->fd, 0);
 		if (r->hva != MAP_FAILED)
 			return 0;
 	}
@@ -39,7 +40,8 @@ int mem_add(struct guest_mem *mem, u64 gpa, u64 size)
 	struct mem_region r = { .gpa = gpa, .size = size };
 	int err;
 
-	if (!size || !IS_ALIGNED(gpa, page) || !IS_ALIGNED(size, page) || gpa + size < gpa || (s64)size < 0)
+	if (!size || !IS_ALIGNED(gpa, page) || !IS_ALIGNED(size, page) || gpa + size < gpa ||
+	    (s64)size < 0)
 		return -EINVAL;
 	if (mem->nr && gpa < mem->r[mem->nr - 1].gpa + mem->r[mem->nr - 1].size)
 		return -EINVAL;
@@ -66,7 +68,8 @@ void mem_free(struct guest_mem *mem)
 int mem_clear(struct guest_mem *mem)
 {
 	for (unsigned i = 0; i < mem->nr; i++) {
-		if (fallocate(mem->r[i].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)mem->r[i].size))
+		if (fallocate(mem->r[i].fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			      (off_t)mem->r[i].size))
 			return -errno;
 	}
 	return 0;
@@ -116,7 +119,8 @@ u64 mem_size(const struct guest_mem *mem)
 }
 
 /* The region that holds all of [gpa, gpa + len), and where in its file that begins. */
-static const struct mem_region *region_range(const struct guest_mem *mem, u64 gpa, u64 len, off_t *off)
+static const struct mem_region *region_range(const struct guest_mem *mem, u64 gpa, u64 len,
+					     off_t *off)
 {
 	const struct mem_region *r = region_at(mem, gpa);
 

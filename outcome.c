@@ -54,6 +54,6 @@ void outcome_text(const struct outcome *o, char *buf, size_t len)
 		break;
 	case STOP_ERROR:
 	case STOP_NONE:
-	case STOP_NR: snprintf(buf, len, "could not go on"); break;
+	case STOP_NR: buf[0] = 0; break;
 	}
 }

@@ -10,7 +10,8 @@
 
 #include "stream.h"
 
-#define TTY_CHUNK 32 /* bytes that a terminal takes without blocking once poll says that it is ready */
+#define TTY_CHUNK \
+	32 /* bytes that a terminal takes without blocking once poll says that it is ready */
 
 static int reopen(int fd, int flags)
 {
@@ -119,11 +120,15 @@ void stream_raw(struct stream *s)
 {
 	struct termios raw;
 
-	if (s->raw || !s->tty || stream_in_background(s) || tcgetattr(s->fd, &s->saved) < 0)
+	if (s->raw || !s->tty || stream_in_background(s))
 		return;
+	if (!s->have_saved && tcgetattr(s->fd, &s->saved) < 0)
+		return;
+	s->have_saved = true;
 	raw = s->saved;
 	/* Output stays processed, so that our own messages look right. */
-	raw.c_iflag &= ~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
+	raw.c_iflag &=
+		~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
 	raw.c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
 	raw.c_cflag = (raw.c_cflag & ~(tcflag_t)(CSIZE | PARENB)) | CS8;
 	raw.c_cc[VMIN] = 1;
@@ -131,10 +136,15 @@ void stream_raw(struct stream *s)
 	s->raw = tcsetattr(s->fd, TCSANOW, &raw) == 0;
 }
 
+void stream_raw_again(struct stream *s)
+{
+	s->raw = false;
+}
+
 void stream_restore(struct stream *s)
 {
 	/* In the background the shell has set the modes itself. */
-	if (s->raw && !stream_in_background(s))
+	if (s->have_saved && !stream_in_background(s))
 		tcsetattr(s->fd, TCSANOW, &s->saved);
-	s->raw = false;
+	s->raw = s->have_saved = false;
 }

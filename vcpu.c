@@ -22,7 +22,8 @@ int vcpu_init(struct vcpu *vcpu, struct vm *vm, unsigned index)
 	vcpu->fd = ioctl(vm->vm_fd, KVM_CREATE_VCPU, (unsigned long)index);
 	size = vcpu->fd < 0 ? -1 : ioctl(vm->kvm_fd, KVM_GET_VCPU_MMAP_SIZE, 0);
 	if (size > 0) {
-		void *run = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu->fd, 0);
+		void *run =
+			mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu->fd, 0);
 
 		if (run != MAP_FAILED) {
 			vcpu->run = run;
@@ -82,7 +83,9 @@ static void exit_system_event(struct vcpu *vcpu)
 	case KVM_SYSTEM_EVENT_SHUTDOWN: vcpu_stop(vcpu, STOP_POWEROFF); break;
 	case KVM_SYSTEM_EVENT_RESET: vcpu_stop(vcpu, STOP_RESET); break;
 	case KVM_SYSTEM_EVENT_CRASH: vcpu_stop(vcpu, STOP_PANIC); break;
-	default: log_warn_once("vCPU %u: unknown system event %u", vcpu->index, vcpu->run->system_event.type);
+	default:
+		log_warn_once("vCPU %u: unknown system event %u", vcpu->index,
+			      vcpu->run->system_event.type);
 	}
 }
 
@@ -108,9 +111,12 @@ static enum exit_cause vcpu_handle(struct vcpu *vcpu)
 		vcpu_stop(vcpu, STOP_TRIPLE_FAULT);
 		break;
 	case KVM_EXIT_FAIL_ENTRY:
-		exit_dead(vcpu, "KVM cannot enter the guest", run->fail_entry.hardware_entry_failure_reason);
+		exit_dead(vcpu, "KVM cannot enter the guest",
+			  run->fail_entry.hardware_entry_failure_reason);
 		break;
-	case KVM_EXIT_INTERNAL_ERROR: exit_dead(vcpu, "KVM internal error", run->internal.suberror); break;
+	case KVM_EXIT_INTERNAL_ERROR:
+		exit_dead(vcpu, "KVM internal error", run->internal.suberror);
+		break;
 	default:
 		if (arch_vcpu_exit(vcpu))
 			exit_dead(vcpu, "unknown exit", run->exit_reason);
@@ -134,7 +140,10 @@ static bool may_run(struct vcpu *vcpu)
 	while (vm->paused && !outcome_stopping(&vm->outcome))
 		pthread_cond_wait(&vm->unpaused, &vm->pause_lock);
 	pthread_mutex_unlock(&vm->pause_lock);
-	/* Cleared before the next look at the outcome: a kick to end that comes in between is not lost. */
+	/*
+	 * Cleared before the next look at the outcome: a kick to end that comes in between is not
+	 * lost.
+	 */
 	WRITE_ONCE(vcpu->run->immediate_exit, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	ioctl(vcpu->fd, KVM_KVMCLOCK_CTRL, 0); /* -EINVAL when the guest has no kvmclock */

@@ -46,7 +46,11 @@ static const char *kvm_hint(int err)
 	switch (err) {
 	case ENOENT:
 	case ENXIO:
-	case ENODEV: return "load the kvm_intel or kvm_amd module, or enable virtualization in the firmware";
+	case ENODEV:
+		return "load the kvm_intel or kvm_amd module, or enable virtualization in the firmware";
+	case EMFILE:
+	case ENFILE: return "raise the limit of open files (ulimit -n)";
+	case ENOMEM: return "it needs more memory than there is";
 	case EACCES:
 	case EPERM: return "join the group that owns it (usually kvm)";
 	}
@@ -79,7 +83,8 @@ static int kvm_open(struct vm *vm)
 	}
 	version = ioctl(vm->kvm_fd, KVM_GET_API_VERSION, 0);
 	if (version != KVM_API_VERSION) {
-		log_err("%s: it is not KVM of version %d; check what this file is", KVM_PATH, KVM_API_VERSION);
+		log_err("%s: it is not KVM of version %d; check what this file is", KVM_PATH,
+			KVM_API_VERSION);
 		return -ENODEV;
 	}
 	return 0;
@@ -100,8 +105,9 @@ static int mem_slots(struct vm *vm)
 			int err = errno;
 
 			log_err("-m %llu: KVM refuses %llu MiB at %#llx: %s; use less memory",
-				(unsigned long long)(vm->cfg.mem / MiB), (unsigned long long)(r->size / MiB),
-				(unsigned long long)r->gpa, strerror(err));
+				(unsigned long long)(vm->cfg.mem / MiB),
+				(unsigned long long)(r->size / MiB), (unsigned long long)r->gpa,
+				strerror(err));
 			return -err;
 		}
 	}
@@ -112,7 +118,7 @@ static int vcpus_new(struct vm *vm)
 {
 	vm->vcpu = calloc(vm->cfg.nr_cpus, sizeof(*vm->vcpu));
 	if (!vm->vcpu)
-		return -ENOMEM;
+		return log_no_memory("vCPUs");
 	for (unsigned i = 0; i < vm->cfg.nr_cpus; i++)
 		vm->vcpu[i].fd = -1;
 	for (unsigned i = 0; i < vm->cfg.nr_cpus; i++) {
@@ -127,14 +133,21 @@ static int vcpus_new(struct vm *vm)
 
 static int platform_new(struct vm *vm)
 {
+	int err;
+
 	vm->khv = kvm_hv_new(vm->vm_fd);
 	if (!vm->khv)
-		return -ENOMEM;
+		return log_no_memory("interrupt routes");
 	vm->m.hv = kvm_hv_base(vm->khv);
 	vm->console = console_new(&vm->m, STDIN_FILENO, STDOUT_FILENO);
-	if (!vm->console || !pci_root_new(&vm->m, arch_pci_layout()))
+	if (!vm->console)
 		return -ENOMEM;
-	return arch_devices(vm);
+	if (!pci_root_new(&vm->m, arch_pci_layout()))
+		return log_no_memory("PCI bus");
+	err = arch_devices(vm);
+	if (err)
+		log_err("platform devices: %s", strerror(-err));
+	return err;
 }
 
 /* What a life of the guest needs of KVM, with memory there already: see the order at the top. */
@@ -178,8 +191,15 @@ static int vm_build(struct vm *vm)
 		err = kvm_build(vm);
 	if (!err)
 		err = platform_new(vm);
-	if (err == -ENOMEM)
-		log_err("out of memory");
+	return err;
+}
+
+static int kvm_rebase(struct vm *vm)
+{
+	int err = kvm_hv_rebase(vm->khv, vm->vm_fd);
+
+	if (err)
+		log_err("restart: KVM refuses the interrupt routes: %s", strerror(-err));
 	return err;
 }
 
@@ -191,14 +211,14 @@ int vm_reset(struct vm *vm)
 	pci_root_reset(vm->m.pci);
 	kvm_unbuild(vm);
 	err = mem_clear(&vm->m.mem);
-	if (!err)
+	if (err)
+		log_err("restart: cannot give the memory back: %s", strerror(-err));
+	else
 		err = kvm_build(vm);
 	if (!err)
-		err = kvm_hv_rebase(vm->khv, vm->vm_fd);
-	if (err) {
-		log_err("%s: cannot restart: %s", vm->cfg.name, strerror(-err));
+		err = kvm_rebase(vm);
+	if (err)
 		return err;
-	}
 	console_restart(vm->console);
 	loop_restart(&vm->loop);
 	vm->outcome = (struct outcome){ 0 };
@@ -210,8 +230,7 @@ struct vm *vm_new(const struct vm_config *cfg, int *err)
 	struct vm *vm = calloc(1, sizeof(*vm));
 
 	if (!vm) {
-		*err = -ENOMEM;
-		log_err("out of memory");
+		*err = log_no_memory("VM");
 		return NULL;
 	}
 	vm->cfg = *cfg;

@@ -9,10 +9,10 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-#define SERIAL 0x3f8
-#define POWER  0x600
-#define ECAM   0xe0000000u
-#define LAPIC  0xfee00000u
+#define SERIAL  0x3f8
+#define POWER   0x600
+#define ECAM    0xe0000000u
+#define LAPIC   0xfee00000u
 #define AP_PAGE 0x8000u
 
 struct start_info {
@@ -69,7 +69,7 @@ static void puts(const char *s)
 static void puthex(u32 v)
 {
 	for (int shift = 28; shift >= 0; shift -= 4)
-		outb(SERIAL, (u8)"0123456789abcdef"[v >> shift & 15]);
+		outb(SERIAL, (u8) "0123456789abcdef"[v >> shift & 15]);
 }
 
 /* True when the command line has the word @w. */
@@ -115,7 +115,9 @@ static void rep_outsb(void)
 	__asm__ volatile("rep outsb" : "+S"(p), "+c"(n) : "d"(SERIAL) : "memory");
 }
 
-/* The host bridge must look the same through both kinds of config access; empty slots are all ones. */
+/*
+ * The host bridge must look the same through both kinds of config access; empty slots are all ones.
+ */
 static void pci(void)
 {
 	u32 ecam = readl(ECAM), conf1;
@@ -128,7 +130,10 @@ static void pci(void)
 	puts(inb(0x5000) == 0xff ? " port ok\n" : " port BAD\n");
 }
 
-/* Starts all other CPUs by INIT and two start-up interrupts to all but self; waits for @want of them. */
+/*
+ * Starts all other CPUs by INIT and two start-up interrupts to all but self; waits for @want of
+ * them.
+ */
 static void smp(u32 want)
 {
 	volatile u16 *count = (volatile u16 *)(AP_PAGE + (u32)(ap_count - ap_begin));

@@ -166,7 +166,8 @@ int msix_init(struct msix *msix, struct pci_dev *pci, struct hv *hv, unsigned ba
 		u32 table, pba;
 	} cap = { .control = (u16)(nr_vectors - 1), .table = bar, .pba = MSIX_TABLE_SIZE | bar };
 
-	if (!nr_vectors || nr_vectors > MSIX_MAX_VECTORS || !nr_sources || nr_sources > MSIX_MAX_SOURCES)
+	if (!nr_vectors || nr_vectors > MSIX_MAX_VECTORS || !nr_sources ||
+	    nr_sources > MSIX_MAX_SOURCES)
 		return -EINVAL;
 	memset(msix, 0, sizeof(*msix));
 	pthread_mutex_init(&msix->lock, NULL);
@@ -175,7 +176,8 @@ int msix_init(struct msix *msix, struct pci_dev *pci, struct hv *hv, unsigned ba
 	msix->nr_vectors = nr_vectors;
 	msix->nr_sources = nr_sources;
 	msix->cap = pci_dev_cap(pci, PCI_CAP_ID_MSIX, &cap, sizeof(cap));
-	pci->wmask[msix->cap + PCI_MSIX_FLAGS + 1] = (PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL) >> 8;
+	pci->wmask[msix->cap + PCI_MSIX_FLAGS + 1] =
+		(PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL) >> 8;
 	pci_dev_bar(pci, bar, MSIX_BAR_SIZE, false, &msix_bar_ops, msix);
 	for (unsigned v = 0; v < nr_vectors; v++)
 		msix->vec[v].entry[CTRL_WORD] = CTRL_MASKED;

@@ -114,15 +114,17 @@ static void bar_unmap(struct pci_dev *dev, unsigned i)
 	bar->mapped = false;
 }
 
-/* An address that collides with something else on the bus leaves the BAR unmapped, as on hardware. */
+/*
+ * An address that collides with something else on the bus leaves the BAR unmapped, as on hardware.
+ */
 static void bar_map(struct pci_dev *dev, unsigned i)
 {
 	struct pci_bar *bar = &dev->bar[i];
 	int err = bus_add(bar_bus(dev->root, bar), bar->addr, bar->size, bar->ops, bar->ops_dev);
 
 	if (err) {
-		log_debug("pci %u: BAR %u at %#llx: %s", dev->slot, i, (unsigned long long)bar->addr,
-			  strerror(-err));
+		log_debug("pci %u: BAR %u at %#llx: %s", dev->slot, i,
+			  (unsigned long long)bar->addr, strerror(-err));
 		return;
 	}
 	bar->mapped = true;
@@ -163,7 +165,8 @@ static void cfg_read(struct pci_root *root, unsigned slot, unsigned off, u8 *dat
 		data[i] = off + i < CFG_SIZE ? dev->cfg[off + i] : 0;
 }
 
-static void cfg_write(struct pci_root *root, unsigned slot, unsigned off, const u8 *data, unsigned len)
+static void cfg_write(struct pci_root *root, unsigned slot, unsigned off, const u8 *data,
+		      unsigned len)
 {
 	struct pci_dev *dev = root->slot[slot];
 
@@ -266,7 +269,8 @@ static const struct bus_ops conf1_ops = { .read = conf1_read, .write = conf1_wri
 
 /* --- building --- */
 
-void pci_dev_init(struct pci_dev *dev, u16 vendor, u16 device, u16 subsystem, u32 class_code, u8 revision)
+void pci_dev_init(struct pci_dev *dev, u16 vendor, u16 device, u16 subsystem, u32 class_code,
+		  u8 revision)
 {
 	memset(dev, 0, sizeof(*dev));
 	cfg_set(dev->cfg, PCI_VENDOR_ID, vendor, 2);
@@ -284,7 +288,7 @@ void pci_dev_bar(struct pci_dev *dev, unsigned bar, u64 size, bool io, const str
 		 void *ops_dev)
 {
 	dev->bar[bar] = (struct pci_bar){ .size = size, .io = io, .ops = ops, .ops_dev = ops_dev };
-	cfg_set(dev->wmask, PCI_BASE_ADDRESS_0 + 4 * bar, (u32)~(size - 1), 4);
+	cfg_set(dev->wmask, PCI_BASE_ADDRESS_0 + 4 * bar, (u32) ~(size - 1), 4);
 	dev->wmask[PCI_COMMAND] |= io ? PCI_COMMAND_IO : PCI_COMMAND_MEMORY;
 }
 
@@ -435,7 +439,9 @@ struct pci_root *pci_root_new(struct machine *m, const struct pci_layout *layout
 	root->next_io = layout->io_base;
 	pthread_mutex_init(&root->lock, NULL);
 	pthread_mutex_init(&root->intx_lock, NULL);
-	/* A host bridge of no known make: 1b36:0008 is QEMU's generic one, which needs no driver. */
+	/*
+	 * A host bridge of no known make: 1b36:0008 is QEMU's generic one, which needs no driver.
+	 */
 	pci_dev_init(&root->bridge, 0x1b36, 0x0008, 0x1100, 0x060000, 0);
 	root->bridge.root = root;
 	root->slot[0] = &root->bridge;

@@ -13,8 +13,20 @@
 #include "hw/legacy.h"
 
 enum {
-	RTC_SECONDS, RTC_SECONDS_ALARM, RTC_MINUTES, RTC_MINUTES_ALARM, RTC_HOURS, RTC_HOURS_ALARM,
-	RTC_WEEKDAY, RTC_DAY, RTC_MONTH, RTC_YEAR, RTC_A, RTC_B, RTC_C, RTC_D,
+	RTC_SECONDS,
+	RTC_SECONDS_ALARM,
+	RTC_MINUTES,
+	RTC_MINUTES_ALARM,
+	RTC_HOURS,
+	RTC_HOURS_ALARM,
+	RTC_WEEKDAY,
+	RTC_DAY,
+	RTC_MONTH,
+	RTC_YEAR,
+	RTC_A,
+	RTC_B,
+	RTC_C,
+	RTC_D,
 	RTC_CENTURY = 0x32,
 	RTC_SIZE = 0x80,
 };
@@ -105,6 +117,15 @@ static void rtc_write(void *dev, u64 off, const void *data, unsigned len)
 
 static const struct bus_ops rtc_ops = { .read = rtc_read, .write = rtc_write };
 
+static void rtc_reset(struct device *dev)
+{
+	struct rtc *rtc = container_of(dev, struct rtc, dev);
+
+	memset(rtc->cmos, 0, sizeof(rtc->cmos));
+	rtc->cmos[RTC_B] = B_24H;
+	rtc->index = 0;
+}
+
 static void rtc_free(struct device *dev)
 {
 	struct rtc *rtc = container_of(dev, struct rtc, dev);
@@ -122,11 +143,12 @@ int rtc_new(struct machine *m, u64 port)
 	if (!rtc)
 		return -ENOMEM;
 	rtc->dev.type = "rtc";
+	rtc->dev.reset = rtc_reset;
 	rtc->dev.free = rtc_free;
 	rtc->m = m;
 	rtc->port = port;
-	rtc->cmos[RTC_B] = B_24H;
 	pthread_mutex_init(&rtc->lock, NULL);
+	rtc_reset(&rtc->dev);
 	err = bus_add(&m->pio, port, 2, &rtc_ops, rtc);
 	if (err) {
 		pthread_mutex_destroy(&rtc->lock);

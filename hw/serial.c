@@ -19,7 +19,8 @@
  * After NAMED_MAX reasons in a row we say "none" once and pulse the line: the handler ends, and the
  * interrupt is there again.
  *
- * Lock: one, over registers and FIFO. The console is called without it, since console_put() may wait.
+ * Lock: one, over registers and FIFO. The console is called without it, since console_put() may
+ * wait.
  */
 #include "console.h"
 #include "hw/legacy.h"
@@ -347,6 +348,26 @@ static void serial_write(void *dev, u64 off, const void *data, unsigned len)
 
 static const struct bus_ops serial_ops = { .read = serial_read, .write = serial_write };
 
+static void power_on(struct serial *s)
+{
+	s->ier = s->lcr = s->mcr = s->scr = s->dlm = 0;
+	s->dll = 1; /* 115200 baud */
+	s->fifo_on = s->overrun = s->rts_used = s->thr_pending = false;
+	s->named = s->polls = 0;
+	s->looped.count = 0;
+	drive(s, false);
+}
+
+/* What the user typed meanwhile stays for the next kernel. */
+static void serial_reset(struct device *dev)
+{
+	struct serial *s = container_of(dev, struct serial, dev);
+
+	pthread_mutex_lock(&s->lock);
+	power_on(s);
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void serial_free(struct device *dev)
 {
 	struct serial *s = container_of(dev, struct serial, dev);
@@ -364,13 +385,14 @@ int serial_new(struct machine *m, struct console *con, u64 port, u32 gsi)
 	if (!s)
 		return -ENOMEM;
 	s->dev.type = "serial";
+	s->dev.reset = serial_reset;
 	s->dev.free = serial_free;
 	s->m = m;
 	s->con = con;
 	s->port = port;
 	s->gsi = gsi;
-	s->dll = 1; /* 115200 baud */
 	pthread_mutex_init(&s->lock, NULL);
+	power_on(s);
 	err = bus_add(&m->pio, port, NR_REGS, &serial_ops, s);
 	if (err) {
 		pthread_mutex_destroy(&s->lock);

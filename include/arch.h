@@ -17,8 +17,8 @@ int arch_mem_init(struct guest_mem *mem, u64 bytes) __must_check;
 const struct pci_layout *arch_pci_layout(void);
 
 /*
- * Right after KVM_CREATE_VM and the memory slots: interrupt controllers, and what all vCPUs share, in vm->arch.
- * Checks the number of vCPUs. Logs.
+ * Right after KVM_CREATE_VM and the memory slots: interrupt controllers, and what all vCPUs share,
+ * in vm->arch. Checks the number of vCPUs. Logs.
  */
 int arch_vm_init(struct vm *vm) __must_check;
 void arch_vm_free(struct vm *vm);
@@ -26,7 +26,10 @@ void arch_vm_free(struct vm *vm);
 /* Pins of the interrupt controllers: MSI routes get GSIs from here up. */
 u32 arch_first_msi_gsi(void);
 
-/* The routes of those pins, which every KVM_SET_GSI_ROUTING must repeat. Number of entries written to @e. */
+/*
+ * The routes of those pins, which every KVM_SET_GSI_ROUTING must repeat. Number of entries written
+ * to @e.
+ */
 struct kvm_irq_routing_entry;
 unsigned arch_irq_routes(struct kvm_irq_routing_entry *e, unsigned max);
 

@@ -7,8 +7,8 @@
 
 struct boot_source {
 	const char *kernel_path, *initrd_path; /* for messages; initrd NULL = none */
-	int kernel_fd, initrd_fd;              /* regular files or pipes; -1 = none; not closed here */
-	const char *cmdline;                   /* whole */
+	int kernel_fd, initrd_fd; /* regular files or pipes; -1 = none; not closed here */
+	const char *cmdline;      /* whole */
 };
 
 #endif

@@ -18,7 +18,9 @@
 #define BUS_MAX_REGIONS 256
 
 struct bus_ops {
-	/* @len is 1, 2, 4 or 8; off + len may pass the end of the range: fill or ignore that part. */
+	/*
+	 * @len is 1, 2, 4 or 8; off + len may pass the end of the range: fill or ignore that part.
+	 */
 	void (*read)(void *dev, u64 off, void *data, unsigned len);
 	void (*write)(void *dev, u64 off, const void *data, unsigned len);
 };

@@ -21,8 +21,8 @@ struct machine;
 struct console;
 
 /*
- * Makes the console of @m, whose loop is there already, on @in_fd and @out_fd (-1 = none; not owned,
- * but for the terminal's mode). NULL when out of memory or fds; logged.
+ * Makes the console of @m, whose loop is there already, on @in_fd and @out_fd (-1 = none; not
+ * owned, but for the terminal's mode). NULL when out of memory or fds; logged.
  */
 struct console *console_new(struct machine *m, int in_fd, int out_fd) __must_check;
 
@@ -41,14 +41,24 @@ void console_restart(struct console *con);
 /* Writes out what is buffered for at most a second, restores the terminal, frees. NULL is fine. */
 void console_free(struct console *con);
 
-/* Output of the guest; any thread. Waits while the buffer is full, unless console_stop() was called. */
+/*
+ * The process was stopped and goes on: a shell has set the terminal its own way meanwhile, so it is
+ * set raw again as soon as we are in the foreground. Loop thread.
+ */
+void console_continued(struct console *con);
+
+/*
+ * Output of the guest; any thread. Waits while the buffer is full, unless console_stop() was
+ * called.
+ */
 void console_put(struct console *con, const void *buf, size_t len);
 
 /*
  * Who gets input; before console_start(). @fn returns how many bytes it took; the rest is offered
  * again after console_input_ready(). Called on the loop thread with no lock held.
  */
-void console_set_input(struct console *con, size_t (*fn)(void *dev, const u8 *buf, size_t len), void *dev);
+void console_set_input(struct console *con, size_t (*fn)(void *dev, const u8 *buf, size_t len),
+		       void *dev);
 
 /* The device may have room again. Any thread; costs nothing when no input waits. */
 void console_input_ready(struct console *con);

@@ -13,7 +13,10 @@ struct device_type {
 	const char *option, *arg, *help;
 	const struct opt_key *keys; /* its key=value list, for --help */
 
-	/* Checks @value and keeps it. NULL and *@err = -errno after logging. Freed by free_params(). */
+	/*
+	 * Checks @value and keeps it. NULL and *@err = -errno after logging. Freed by
+	 * free_params().
+	 */
 	void *(*parse)(const char *value, int *err);
 	/* Makes the @index-th device of this type on @m. 0 or -errno after logging. */
 	int (*create)(struct machine *m, const void *params, const char *vm_name, unsigned index);
@@ -33,8 +36,10 @@ struct device_list {
 	unsigned nr;
 };
 
-int device_list_add(struct device_list *list, const struct device_type *type, const char *value) __must_check;
-int device_list_create(struct machine *m, const struct device_list *list, const char *vm_name) __must_check;
+int device_list_add(struct device_list *list, const struct device_type *type,
+		    const char *value) __must_check;
+int device_list_create(struct machine *m, const struct device_list *list,
+		       const char *vm_name) __must_check;
 void device_list_free(struct device_list *list);
 
 #endif

@@ -29,9 +29,10 @@ struct hv_ops {
 	int (*irq_line)(struct hv *hv, u32 gsi, bool level);
 
 	/*
-	 * Binds an eventfd to a GSI: a signal on @fd becomes an interrupt without us. A signal that was
-	 * pending when it is bound is delivered; after unbinding none is. An fd is bound once at most
-	 * (-EBUSY); several fds may share a GSI. @resamplefd -1, or signalled on EOI of a level GSI.
+	 * Binds an eventfd to a GSI: a signal on @fd becomes an interrupt without us. A signal that
+	 * was pending when it is bound is delivered; after unbinding none is. An fd is bound once
+	 * at most (-EBUSY); several fds may share a GSI. @resamplefd -1, or signalled on EOI of a
+	 * level GSI.
 	 */
 	int (*irqfd)(struct hv *hv, u32 gsi, int fd, int resamplefd, bool on);
 

@@ -22,6 +22,9 @@ void log_set_sink(void (*sink)(enum log_level level, const char *line));
 /* One call, one line: no trailing newline in @fmt; lines of two threads never mix. Keeps errno. */
 void log_msg(enum log_level level, const char *fmt, ...) __printf(2, 3);
 
+/* For who has no more to say about it: logs @what, returns -ENOMEM. */
+int log_no_memory(const char *what);
+
 #define log_err(...)   log_msg(LOG_ERR, __VA_ARGS__)
 #define log_warn(...)  log_msg(LOG_WARN, __VA_ARGS__)
 #define log_info(...)  log_msg(LOG_INFO, __VA_ARGS__)

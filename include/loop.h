@@ -37,7 +37,10 @@ struct loop {
 int loop_init(struct loop *loop) __must_check;
 void loop_destroy(struct loop *loop);
 
-/* @events: EPOLLIN, EPOLLOUT or both. Errors of epoll_ctl (-EPERM: a regular file cannot be polled). */
+/*
+ * @events: EPOLLIN, EPOLLOUT or both. Errors of epoll_ctl (-EPERM: a regular file cannot be
+ * polled).
+ */
 int loop_add(struct loop *loop, struct loop_src *src, u32 events) __must_check;
 int loop_mod(struct loop *loop, struct loop_src *src, u32 events);
 void loop_del(struct loop *loop, struct loop_src *src);

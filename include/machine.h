@@ -35,7 +35,8 @@ struct device {
 	const char *type;
 	void (*stop)(struct device *dev); /* nobody touches guest memory after it; may be NULL */
 	void (*free)(struct device *dev); /* frees the device and all it owns */
-	void (*reset)(struct device *dev); /* back to power-on, no vCPU runs; NULL = it has no state */
+	void (*reset)(
+		struct device *dev); /* back to power-on, no vCPU runs; NULL = it has no state */
 	/* Appends the device's counters as a JSON object; may be NULL. */
 	void (*stat)(struct device *dev, FILE *out);
 };
@@ -47,7 +48,9 @@ struct machine {
 	struct loop *loop;
 	struct pci_root *pci;
 	struct device *devices; /* last created first */
-	/* Any thread; the first call wins. @detail: signal number or vCPU index, see enum stop_why. */
+	/*
+	 * Any thread; the first call wins. @detail: signal number or vCPU index, see enum stop_why.
+	 */
 	void (*stop)(struct machine *m, enum stop_why why, int detail);
 };
 

@@ -36,29 +36,38 @@ struct guest_mem {
  */
 int mem_add(struct guest_mem *mem, u64 gpa, u64 size) __must_check;
 
-/* Unmaps and closes all regions; also fine on a zeroed struct. Nobody may use the memory any more. */
+/*
+ * Unmaps and closes all regions; also fine on a zeroed struct. Nobody may use the memory any more.
+ */
 void mem_free(struct guest_mem *mem);
 
-/* Gives all pages back to the host: everything reads 0 again. Nobody may use the memory meanwhile. */
+/*
+ * Gives all pages back to the host: everything reads 0 again. Nobody may use the memory meanwhile.
+ */
 int mem_clear(struct guest_mem *mem) __must_check;
 
-/* Pointer to @len bytes at @gpa, or NULL unless they lie wholly inside one region. @len 0 is NULL. */
+/*
+ * Pointer to @len bytes at @gpa, or NULL unless they lie wholly inside one region. @len 0 is NULL.
+ */
 void *mem_ptr(const struct guest_mem *mem, u64 gpa, u64 len);
 
 /*
- * Pointer to the bytes at @gpa, *@len shortened to what is contiguous there (to the end of the region,
- * or span_limit). NULL when @gpa is in no region or *@len is 0. Callers loop.
+ * Pointer to the bytes at @gpa, *@len shortened to what is contiguous there (to the end of the
+ * region, or span_limit). NULL when @gpa is in no region or *@len is 0. Callers loop.
  */
 void *mem_span(const struct guest_mem *mem, u64 gpa, u64 *len);
 
 /* Bytes of RAM in all. */
 u64 mem_size(const struct guest_mem *mem);
 
-/* Copies @len bytes to @gpa through the memfd. -EFAULT when out of range, else the error of pwrite. */
+/*
+ * Copies @len bytes to @gpa through the memfd. -EFAULT when out of range, else the error of pwrite.
+ */
 int mem_write(const struct guest_mem *mem, u64 gpa, const void *buf, u64 len) __must_check;
 
 /*
- * Copies @len bytes from @fd (a file at offset @off, or a pipe with @off < 0) to @gpa, inside the kernel where it can.
+ * Copies @len bytes from @fd (a file at offset @off, or a pipe with @off < 0) to @gpa, inside the
+ * kernel where it can.
  * -EFAULT when out of range, -ENODATA when @fd ends before @len bytes, else the error of the read.
  */
 int mem_load(const struct guest_mem *mem, u64 gpa, int fd, s64 off, u64 len) __must_check;

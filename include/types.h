@@ -36,7 +36,10 @@ typedef int64_t s64;
 		min_a < min_b ? min_a : min_b; \
 	})
 
-/* One access that the compiler neither repeats nor splits: for memory that a guest changes under us. */
+/*
+ * One access that the compiler neither repeats nor splits: for memory that a guest changes under
+ * us.
+ */
 #define READ_ONCE(x)     (*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 

@@ -2,8 +2,9 @@
 /*
  * A thread for each vCPU, running KVM_RUN and handing exits to the buses. Rank 6.
  *
- * Stopping: vcpu_kick() sets immediate_exit and then signals the thread. A KVM_RUN that began before
- * the flag was set is interrupted by the signal, one that begins later sees the flag: no kick is lost.
+ * Stopping: vcpu_kick() sets immediate_exit and then signals the thread. A KVM_RUN that began
+ * before the flag was set is interrupted by the signal, one that begins later sees the flag: no
+ * kick is lost.
  *
  * Pausing: vm->paused is set, then each vCPU is kicked; a thread that finds it set waits on a
  * condition before it enters the guest again.
@@ -30,9 +31,9 @@ struct vcpu {
 	struct kvm_run *run;
 	size_t run_size;
 	pthread_t thread;
-	bool running;          /* the thread was made and is not joined */
-	bool in_guest;         /* atomic: inside KVM_RUN */
-	u64 exits[EXIT_NR];    /* returns of KVM_RUN by cause; written by the thread, atomic */
+	bool running;       /* the thread was made and is not joined */
+	bool in_guest;      /* atomic: inside KVM_RUN */
+	u64 exits[EXIT_NR]; /* returns of KVM_RUN by cause; written by the thread, atomic */
 };
 
 /* Makes vCPU @index of @vm; @vcpu is zeroed with fd -1. Logs and returns -errno. */

@@ -16,7 +16,7 @@ struct arch_vm;
 
 struct vm_config {
 	const char *name;
-	u64 mem;          /* bytes */
+	u64 mem; /* bytes */
 	unsigned nr_cpus;
 	struct boot_source boot;
 };
@@ -41,8 +41,8 @@ struct vm {
 };
 
 /*
- * Builds the VM up to, but without, the devices on its buses other than the platform's own. On error NULL,
- * *@err = -errno, everything undone and one line logged.
+ * Builds the VM up to, but without, the devices on its buses other than the platform's own. On
+ * error NULL, *@err = -errno, everything undone and one line logged.
  */
 struct vm *vm_new(const struct vm_config *cfg, int *err) __must_check;
 
@@ -50,14 +50,16 @@ struct vm *vm_new(const struct vm_config *cfg, int *err) __must_check;
 void vm_run(struct vm *vm);
 
 /*
- * After vm_run() ended: makes the VM as good as new for another vm_run(). Devices are reset and keep what
- * they have on the host (taps, fds); KVM's part, memory and the boot image are made again. 0 or -errno after logging.
+ * After vm_run() ended: makes the VM as good as new for another vm_run(). Devices are reset and
+ * keep what they have on the host (taps, fds); KVM's part, memory and the boot image are made
+ * again. 0 or -errno after logging.
  */
 int vm_reset(struct vm *vm) __must_check;
 
 /*
- * Pause: on return no vCPU executes guest code, and none will before vm_resume(); devices go on. Resume:
- * the guest's clock is told that time was lost (KVM api.rst 4.74). Both are idempotent. Loop thread.
+ * Pause: on return no vCPU executes guest code, and none will before vm_resume(); devices go on.
+ * Resume: the guest's clock is told that time was lost (KVM api.rst 4.74). Both are idempotent.
+ * Loop thread.
  */
 void vm_pause(struct vm *vm);
 void vm_resume(struct vm *vm);

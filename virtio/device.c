@@ -28,8 +28,9 @@
 #include "log.h"
 #include "virtio/device.h"
 
-#define DRIVER_BITS (VIRTIO_S_ACKNOWLEDGE | VIRTIO_S_DRIVER | VIRTIO_S_DRIVER_OK | \
-		     VIRTIO_S_FEATURES_OK | VIRTIO_S_FAILED)
+#define DRIVER_BITS \
+	(VIRTIO_S_ACKNOWLEDGE | VIRTIO_S_DRIVER | VIRTIO_S_DRIVER_OK | VIRTIO_S_FEATURES_OK | \
+	 VIRTIO_S_FAILED)
 
 int virtio_init(struct virtio_device *dev, struct machine *m, const struct virtio_device_ops *ops,
 		unsigned nr_vqs, unsigned vq_size)
@@ -88,7 +89,7 @@ void virtio_free(struct virtio_device *dev)
 	pthread_mutex_unlock(&dev->lock);
 	if (dev->tp)
 		dev->tp->ops->free(dev->tp);
-	for (unsigned i = dev->nr_backends; i-- > 0; )
+	for (unsigned i = dev->nr_backends; i-- > 0;)
 		if (dev->backend[i]->ops->free)
 			dev->backend[i]->ops->free(dev->backend[i]);
 	for (unsigned i = 0; i < VIRTIO_MAX_VQS; i++) {
@@ -190,7 +191,7 @@ void virtio_stop(struct virtio_device *dev)
 {
 	if (!dev->started)
 		return;
-	for (unsigned i = dev->nr_backends; i-- > 0; ) {
+	for (unsigned i = dev->nr_backends; i-- > 0;) {
 		struct virtio_backend *be = dev->backend[i];
 
 		if (be->started)

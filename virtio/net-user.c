@@ -31,12 +31,14 @@
 #include "virtio/iov.h"
 #include "virtio/net.h"
 
-#define BURST_FRAMES  64         /* one burst ends after as many frames */
-#define BURST_BYTES   (512 * KiB) /* or bytes */
-#define PUBLISH_AT    64         /* used elements that may wait for more */
-#define MIN_FRAME     14         /* bytes of an Ethernet header */
-#define MAX_PACKET    (NET_HDR_LEN + NET_MAX_FRAME)
-#define NUM_BUFFERS   10         /* offset of num_buffers in the header, virtio 1.3 5.1.6 */
+#define BURST_FRAMES 64          /* one burst ends after as many frames */
+#define BURST_BYTES  (512 * KiB) /* or bytes */
+#define PUBLISH_AT   64          /* used elements that may wait for more */
+#define SMALL_READ   4096        /* bytes: enough for all frames but segmented ones */
+#define SMALL_ROW    64          /* so many small frames in a row: the next one is small, too */
+#define MIN_FRAME    14          /* bytes of an Ethernet header */
+#define MAX_PACKET   (NET_HDR_LEN + NET_MAX_FRAME)
+#define NUM_BUFFERS  10 /* offset of num_buffers in the header, virtio 1.3 5.1.6 */
 
 struct rx_chain {
 	u16 head, nr_iov;
@@ -58,15 +60,17 @@ struct net_user {
 	struct virtq *rx, *tx;
 	struct virtio_backend *be; /* the device's once it is added there */
 	struct loop_src src;
-	u32 events;  /* that src is polled for */
+	u32 events; /* that src is polled for */
 	bool running;
-	bool dead;       /* the netif is gone for good */
-	bool mrg;        /* MRG_RXBUF negotiated */
-	bool rx_starved; /* waits for the driver to post buffers */
-	bool tx_blocked; /* waits for the netif */
-	u32 rx_want;     /* bytes of buffers to have before a read */
-	u32 held;        /* bytes of a frame that waits for buffers, header included; 0 = none */
-	u32 held_spill;  /* how many of them, its last ones, are in spill[] */
+	bool dead;          /* the netif is gone for good */
+	bool mrg;           /* MRG_RXBUF negotiated */
+	bool rx_starved;    /* waits for the driver to post buffers */
+	bool tx_blocked;    /* waits for the netif */
+	u32 rx_most;        /* bytes of buffers that the largest frame needs */
+	u32 rx_want;        /* how many to have before a read now */
+	u32 rx_small;       /* how many frames in a row were small */
+	u32 held;           /* bytes of a frame that waits for buffers, header included; 0 = none */
+	u32 held_spill;     /* how many of them, its last ones, are in spill[] */
 	unsigned rx_pushed; /* used elements that are not visible yet */
 	struct net_stats stats;
 	struct rx_pool pool;
@@ -114,7 +118,10 @@ static void pool_compact(struct rx_pool *p)
 	}
 }
 
-/* Pops until the pool has @want bytes. 1 = it has, or it is full; 0 = the ring has no more; -EPROTO. */
+/*
+ * Pops until the pool has @want bytes. 1 = it has, or it is full; 0 = the ring has no more;
+ * -EPROTO.
+ */
 static int pool_fill(struct net_user *nu, u64 want)
 {
 	struct rx_pool *p = &nu->pool;
@@ -156,8 +163,8 @@ static void rx_publish(struct net_user *nu)
 }
 
 /*
- * The first @len bytes of the pool are a packet: pushes the chains they are in. virtio 1.3 5.1.6.4: num_buffers
- * is how many these are, and 1 without MRG_RXBUF; all of them become visible together.
+ * The first @len bytes of the pool are a packet: pushes the chains they are in. virtio 1.3 5.1.6.4:
+ * num_buffers is how many these are, and 1 without MRG_RXBUF; all of them become visible together.
  */
 static void rx_deliver(struct net_user *nu, u32 len)
 {
@@ -189,8 +196,8 @@ static void rx_deliver(struct net_user *nu, u32 len)
 }
 
 /*
- * Makes a packet of the held frame when its buffers are there. When the pool is @full, or has all that
- * the driver can have posted, they never will be: dropped.
+ * Makes a packet of the held frame when its buffers are there. When the pool is @full, or has all
+ * that the driver can have posted, they never will be: dropped.
  */
 static void rx_unhold(struct net_user *nu, bool full)
 {
@@ -232,6 +239,20 @@ static int rx_prepare(struct net_user *nu)
 	}
 }
 
+/*
+ * A read pays for each buffer that it is offered. So when all frames are small, fewer are gathered;
+ * a large one then costs a copy out of the spill, once.
+ */
+static void rx_adapt(struct net_user *nu, u32 len)
+{
+	if (len > SMALL_READ) {
+		nu->rx_small = 0;
+		nu->rx_want = nu->rx_most;
+	} else if (++nu->rx_small == SMALL_ROW) {
+		nu->rx_want = MIN(nu->rx_most, (u32)SMALL_READ);
+	}
+}
+
 /* Reads one frame into the pool. Bytes, or the netif's -errno. */
 static long rx_one(struct net_user *nu)
 {
@@ -246,6 +267,7 @@ static long rx_one(struct net_user *nu)
 	n = nu->nif->ops->recv(nu->nif, iov, p->nr_iov + spill);
 	if (n < 0)
 		return n;
+	rx_adapt(nu, (u32)n);
 	if (n < NET_HDR_LEN + MIN_FRAME || n > MAX_PACKET || (!spill && (u64)n >= room)) {
 		nu->stats.rx_dropped++;
 	} else if ((u64)n <= room) {
@@ -313,7 +335,10 @@ static int tx_one(struct net_user *nu, const struct virtq_chain *c)
 	return 0;
 }
 
-/* Sends what is in the ring, at most *@frames and *@bytes, which count down. 0 = empty, 1 = budget used, -errno. */
+/*
+ * Sends what is in the ring, at most *@frames and *@bytes, which count down. 0 = empty, 1 = budget
+ * used, -errno.
+ */
 static int tx_drain(struct net_user *nu, int *frames, s64 *bytes)
 {
 	bool pushed = false;
@@ -343,7 +368,7 @@ static int tx_drain(struct net_user *nu, int *frames, s64 *bytes)
 	return r == -E2BIG ? -EPROTO : r;
 }
 
-static void kick_self(const struct virtq *vq)
+void net_kick_self(const struct virtq *vq)
 {
 	u64 one = 1;
 
@@ -368,7 +393,7 @@ static int tx_burst(struct net_user *nu)
 		return 0;
 	}
 	if (r == 1)
-		kick_self(nu->tx);
+		net_kick_self(nu->tx);
 	return r < 0 ? r : 0;
 }
 
@@ -418,7 +443,7 @@ static void nif_event(struct loop_src *src, u32 events)
 /* --- start and stop --- */
 
 /* Enough buffers for the largest frame that may come; without MRG_RXBUF a frame gets one chain. */
-static u32 rx_want(const struct net_user *nu)
+static u32 rx_most(const struct net_user *nu)
 {
 	const struct virtio_device *dev = nu->dev;
 
@@ -436,7 +461,8 @@ static int net_user_start(void *ctx)
 	int r;
 
 	nu->mrg = virtio_has(nu->dev, NET_B_MRG_RXBUF);
-	nu->rx_want = rx_want(nu);
+	nu->rx_want = nu->rx_most = rx_most(nu);
+	nu->rx_small = 0;
 	nu->rx_starved = nu->tx_blocked = false;
 	nu->events = virtq_mapped(nu->rx) ? EPOLLIN : 0;
 	if (virtq_mapped(nu->rx))

@@ -13,8 +13,8 @@
  *	ring format (EVENT_IDX, INDIRECT, MRG_RXBUF)      offered here, the backend may veto
  *
  * The receive filter that a driver sets up is acknowledged and not applied: filtering is best
- * effort (5.1.6.5.1), and the host's side delivers what it wants to. Offloads of the netif follow what
- * the driver acknowledged, from DRIVER_OK until reset, also when vhost moves the frames.
+ * effort (5.1.6.5.1), and the host's side delivers what it wants to. Offloads of the netif follow
+ * what the driver acknowledged, from DRIVER_OK until reset, also when vhost moves the frames.
  *
  * Locking: everything here runs with the device lock held.
  */
@@ -33,8 +33,9 @@
 
 #define NETIF_FEATURES \
 	(BIT(NET_B_CSUM) | BIT(NET_B_GUEST_CSUM) | BIT(NET_B_GUEST_TSO4) | BIT(NET_B_GUEST_TSO6) | \
-	 BIT(NET_B_GUEST_ECN) | BIT(NET_B_HOST_TSO4) | BIT(NET_B_HOST_TSO6) | BIT(NET_B_HOST_ECN) | \
-	 BIT(NET_B_GUEST_USO4) | BIT(NET_B_GUEST_USO6) | BIT(NET_B_HOST_USO))
+	 BIT(NET_B_GUEST_ECN) | BIT(NET_B_HOST_TSO4) | BIT(NET_B_HOST_TSO6) | \
+	 BIT(NET_B_HOST_ECN) | BIT(NET_B_GUEST_USO4) | BIT(NET_B_GUEST_USO6) | \
+	 BIT(NET_B_HOST_USO))
 
 struct net {
 	struct virtio_device dev;
@@ -132,39 +133,43 @@ static u8 ctrl_run(struct net *net, const struct iovec *iov, const struct virtq_
 	if (iov_read(iov, c->nr_out, 0, hdr, sizeof(hdr)) != sizeof(hdr))
 		return CTRL_ERR;
 	switch (hdr[0]) {
-	case CTRL_RX:
-		return ctrl_rx(net, hdr[1], &cmd);
-	case CTRL_MAC:
-		return ctrl_mac(net, hdr[1], &cmd);
-	case CTRL_VLAN:
-		return ctrl_vlan(net, hdr[1], &cmd);
-	default:
-		return CTRL_ERR;
+	case CTRL_RX: return ctrl_rx(net, hdr[1], &cmd);
+	case CTRL_MAC: return ctrl_mac(net, hdr[1], &cmd);
+	case CTRL_VLAN: return ctrl_vlan(net, hdr[1], &cmd);
+	default: return CTRL_ERR;
 	}
+}
+
+/*
+ * Answers one command, in its first writable byte. One that has none cannot be answered: -EPROTO.
+ */
+static int ctrl_answer(struct net *net, struct virtq *vq, const struct virtq_chain *c)
+{
+	u8 ack = ctrl_run(net, net->ctrl_iov, c);
+
+	if (!iov_write(net->ctrl_iov + c->nr_out, c->nr_in, 0, &ack, sizeof(ack)))
+		return -EPROTO;
+	virtq_push(vq, c->head, sizeof(ack));
+	return 0;
 }
 
 static int ctrl_handle(struct net *net, struct virtq *vq)
 {
 	int r, budget = CTRL_BURST;
-	u64 one = 1;
 
 	do {
 		struct virtq_chain c;
 
 		virtq_kicks_off(vq);
-		while ((r = virtq_pop(vq, &c, net->ctrl_iov, VIRTQ_MAX_IOV)) == 1 && budget-- > 0) {
-			u8 ack = ctrl_run(net, net->ctrl_iov, &c);
-
-			/* the first writable byte is the answer; a command without one cannot be answered */
-			if (!iov_write(net->ctrl_iov + c.nr_out, c.nr_in, 0, &ack, sizeof(ack)))
+		while ((r = virtq_pop(vq, &c, net->ctrl_iov, VIRTQ_MAX_IOV)) == 1) {
+			if (ctrl_answer(net, vq, &c))
 				return -EPROTO;
-			virtq_push(vq, c.head, sizeof(ack));
+			if (--budget == 0) {
+				net_kick_self(vq);
+				break;
+			}
 		}
 		virtq_publish(vq);
-		if (r == 1) {
-			virtq_unpop(vq, 1);
-			return write(vq->kick, &one, sizeof(one)) < 0 && errno != EAGAIN ? -errno : 0;
-		}
 	} while (r == 0 && virtq_kicks_on(vq));
 	return r < 0 ? -EPROTO : 0;
 }
@@ -227,12 +232,10 @@ const struct net_stats *net_device_stats(struct virtio_device *dev, unsigned pai
 
 static void net_offer(struct net *net)
 {
-	u64 features[2] = {
-		BIT(NET_B_MAC) | BIT(NET_B_STATUS) | BIT(NET_B_CTRL_VQ) | BIT(NET_B_CTRL_RX) |
-		BIT(NET_B_CTRL_VLAN) | BIT(NET_B_CTRL_MAC_ADDR) |
-		BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) | BIT(VIRTIO_B_EVENT_IDX) |
-		(net->nif->features & NETIF_FEATURES)
-	};
+	u64 features[2] = { BIT(NET_B_MAC) | BIT(NET_B_STATUS) | BIT(NET_B_CTRL_VQ) |
+			    BIT(NET_B_CTRL_RX) | BIT(NET_B_CTRL_VLAN) | BIT(NET_B_CTRL_MAC_ADDR) |
+			    BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) |
+			    BIT(VIRTIO_B_EVENT_IDX) | (net->nif->features & NETIF_FEATURES) };
 
 	if (net->nif->mtu >= MIN_MTU)
 		features[0] |= BIT(NET_B_MTU);

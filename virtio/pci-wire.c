@@ -114,8 +114,6 @@ static void pci_unwire(struct virtio_transport *tp, struct virtq *vq)
 {
 	struct pci_queue *q = &to_pci(tp)->q[vq->index];
 
-	if (!q->wired)
-		return;
 	for (unsigned b = 0; b < NR_BELLS; b++)
 		unwire_bell(q, b);
 	unwire_call(q);
@@ -142,11 +140,7 @@ static int pci_wire(struct virtio_transport *tp, struct virtq *vq)
 	q->wired = true;
 	for (unsigned b = 0; b < NR_BELLS && !r; b++)
 		r = wire_bell(q, b);
-	if (!r)
-		r = take_msix_error(&to_pci(tp)->msix);
-	if (r)
-		pci_unwire(tp, vq);
-	return r;
+	return r ? r : take_msix_error(&to_pci(tp)->msix);
 }
 
 /*

@@ -30,10 +30,10 @@
 #include "log.h"
 #include "virtio/pci.h"
 
-#define VIRTIO_VENDOR    0x1af4
-#define VIRTIO_ID_BASE   0x1040
-#define VIRTIO_REVISION  1
-#define PAGE             VIRTIO_PCI_PAGE
+#define VIRTIO_VENDOR   0x1af4
+#define VIRTIO_ID_BASE  0x1040
+#define VIRTIO_REVISION 1
+#define PAGE            VIRTIO_PCI_PAGE
 _Static_assert(256 >= VIRTIO_MAX_VQS * VIRTIO_PCI_NOTIFY_STRIDE, "PCI allows no more for ports");
 
 /* virtio 1.3 4.1.4: cfg_type */
@@ -120,20 +120,11 @@ static void write_queue(struct pci_queue *q, unsigned reg, u64 v)
 		if (valid_size(vq, v))
 			vq->num = (u16)v;
 		break;
-	case offsetof(struct common_cfg, queue_enable):
-		vq->ready = v == 1;
-		break;
-	case offsetof(struct common_cfg, queue_desc):
-		vq->desc_gpa = v;
-		break;
-	case offsetof(struct common_cfg, queue_driver):
-		vq->avail_gpa = v;
-		break;
-	case offsetof(struct common_cfg, queue_device):
-		vq->used_gpa = v;
-		break;
-	default:
-		break;
+	case offsetof(struct common_cfg, queue_enable): vq->ready = v == 1; break;
+	case offsetof(struct common_cfg, queue_desc): vq->desc_gpa = v; break;
+	case offsetof(struct common_cfg, queue_driver): vq->avail_gpa = v; break;
+	case offsetof(struct common_cfg, queue_device): vq->used_gpa = v; break;
+	default: break;
 	}
 }
 
@@ -155,12 +146,8 @@ static void write_reg(struct virtio_pci *p, unsigned reg, u64 v)
 	case offsetof(struct common_cfg, config_msix_vector):
 		virtio_pci_set_config_vector(p, v);
 		break;
-	case offsetof(struct common_cfg, device_status):
-		virtio_set_status(dev, (u8)v);
-		break;
-	case offsetof(struct common_cfg, queue_select):
-		p->queue_select = (u16)v;
-		break;
+	case offsetof(struct common_cfg, device_status): virtio_set_status(dev, (u8)v); break;
+	case offsetof(struct common_cfg, queue_select): p->queue_select = (u16)v; break;
 	default:
 		if (q)
 			write_queue(q, reg, v);
@@ -168,15 +155,26 @@ static void write_reg(struct virtio_pci *p, unsigned reg, u64 v)
 	}
 }
 
-#define REG(f) { offsetof(struct common_cfg, f), sizeof(((struct common_cfg *)NULL)->f) }
+#define REG(f) \
+	{ \
+		offsetof(struct common_cfg, f), sizeof(((struct common_cfg *)NULL)->f) \
+	}
 
 /* The registers that a driver may write, in the order in which one wide write sets them. */
 static const struct {
 	u8 off, size;
 } common_regs[] = {
-	REG(device_feature_select), REG(driver_feature_select), REG(driver_feature),
-	REG(config_msix_vector), REG(device_status), REG(queue_select), REG(queue_size),
-	REG(queue_msix_vector), REG(queue_enable), REG(queue_desc), REG(queue_driver),
+	REG(device_feature_select),
+	REG(driver_feature_select),
+	REG(driver_feature),
+	REG(config_msix_vector),
+	REG(device_status),
+	REG(queue_select),
+	REG(queue_size),
+	REG(queue_msix_vector),
+	REG(queue_enable),
+	REG(queue_desc),
+	REG(queue_driver),
 	REG(queue_device),
 };
 
@@ -357,16 +355,12 @@ static void cfg_reset(struct pci_dev *pci)
 static u32 class_of(u16 id)
 {
 	switch (id) {
-	case VIRTIO_ID_NET:
-		return 0x020000; /* Ethernet controller */
+	case VIRTIO_ID_NET: return 0x020000; /* Ethernet controller */
 	case VIRTIO_ID_BLOCK:
-	case VIRTIO_ID_FS:
-		return 0x018000; /* mass storage, other */
+	case VIRTIO_ID_FS: return 0x018000; /* mass storage, other */
 	case VIRTIO_ID_CONSOLE:
-	case VIRTIO_ID_VSOCK:
-		return 0x078000; /* communication, other */
-	default:
-		return 0x00ff00; /* of no class */
+	case VIRTIO_ID_VSOCK: return 0x078000; /* communication, other */
+	default: return 0x00ff00;              /* of no class */
 	}
 }
 

@@ -16,20 +16,22 @@
  * Interface questions go through ioctls on a socket of our network namespace, not through sysfs,
  * which may show another one.
  */
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/if_tun.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "log.h"
+#include "virtio/host-addr.h"
 #include "virtio/net.h"
 
 #ifndef TUN_F_USO4 /* Linux 6.2 */
@@ -37,21 +39,18 @@
 #define TUN_F_USO6 0x40
 #endif
 
-#define TUN_PATH    "/dev/net/tun"
-#define DEFAULT_IP  "192.168.33.1"
-#define DEFAULT_LEN 24
+#define TUN_PATH           "/dev/net/tun"
+#define SCRIPT_LOOK_MS     100 /* between two looks for a signal */
+#define SCRIPT_PATIENCE_MS 60000
+#define DEFAULT_IP         "192.168.33.1"
 
 struct tap {
 	struct netif nif;
 	int sock; /* for interface ioctls */
 	char *downscript;
 	bool set_up;   /* it was there already and we set it up */
-	bool set_addr; /* it was there already and we gave it an address */
-};
-
-struct ip_prefix {
-	struct in_addr addr;
-	unsigned len;
+	bool set_addr; /* it was there already and we added ip */
+	struct host_addr ip;
 };
 
 static struct tap *to_tap(struct netif *nif)
@@ -75,7 +74,10 @@ static long tap_recv(struct netif *nif, const struct iovec *iov, unsigned nr)
 	return n < 0 ? -errno : n;
 }
 
-/* What the driver takes, as the kernel wants it: nothing without CSUM, ECN only with TSO, USO only both. */
+/*
+ * What the driver takes, as the kernel wants it: nothing without CSUM, ECN only with TSO, USO only
+ * both.
+ */
 static unsigned tun_offload(u64 features)
 {
 	const u64 uso = BIT(NET_B_GUEST_USO4) | BIT(NET_B_GUEST_USO6);
@@ -98,7 +100,9 @@ static int tap_set_offload(struct netif *nif, u64 features)
 {
 	if (ioctl(nif->fd, TUNSETOFFLOAD, (unsigned long)tun_offload(features)) == 0)
 		return 0;
-	return errno == EBADFD ? 0 : -errno; /* the interface is deleted: no frame will come at all */
+	if (errno == EBADFD)
+		return 0; /* the interface is deleted: no frame will come at all */
+	return -errno;
 }
 
 /* --- questions to the interface --- */
@@ -123,7 +127,7 @@ static void if_kind(const struct tap *tap, char *kind, size_t len)
 	struct ifreq ifr = { .ifr_data = (void *)&info };
 
 	if (if_ioctl(tap, SIOCETHTOOL, &ifr) < 0)
-		snprintf(kind, len, "interface of another kind");
+		snprintf(kind, len, "other");
 	else if (strcmp(info.driver, "tun") == 0)
 		snprintf(kind, len, "%s", info.bus_info); /* of this driver: tun or tap */
 	else
@@ -143,7 +147,8 @@ static bool if_has_carrier(const struct tap *tap)
 
 static int say_busy(const struct tap *tap)
 {
-	log_err("tap %s: busy: another program has it open", tap->nif.name);
+	log_err("-n: tapif=%s: %s: another program has it open; use another tap", tap->nif.name,
+		strerror(EBUSY));
 	return -EBUSY;
 }
 
@@ -154,14 +159,16 @@ static int say_attach(const struct tap *tap, bool exists, int err)
 	if (err == -EBUSY)
 		return say_busy(tap);
 	if (err == -EPERM && exists)
-		log_err("tap %s: %s; it belongs to another user: "
+		log_err("-n: tapif=%s: %s; it belongs to another user: "
 			"ip tuntap add dev %s mode tap user USER, or run with CAP_NET_ADMIN",
 			name, strerror(-err), name);
 	else if (err == -EPERM)
-		log_err("tap: cannot make one: %s; run with CAP_NET_ADMIN, or use tapif= with a tap of yours",
-			strerror(-err));
+		log_err("-n: tapif=%s: cannot make it: %s; "
+			"run with CAP_NET_ADMIN, or use tapif= with a tap of yours",
+			name, strerror(-err));
 	else
-		log_err("tap %s: TUNSETIFF: %s", name[0] ? name : "(new)", strerror(-err));
+		log_err("-n: tapif=%s: TUNSETIFF: %s; use a name that an interface can have", name,
+			strerror(-err));
 	return err;
 }
 
@@ -178,8 +185,8 @@ static int attach_flags(struct tap *tap, short flags)
 }
 
 /*
- * Makes the interface ours. A tap that was made with multi_queue must be opened so (EINVAL else), and then a
- * second program would be let in beside the first.
+ * Makes the interface ours. A tap that was made with multi_queue must be opened so (EINVAL else),
+ * and then a second program would be let in beside the first.
  */
 static int attach(struct tap *tap, bool exists)
 {
@@ -189,7 +196,8 @@ static int attach(struct tap *tap, bool exists)
 	if (exists) {
 		if_kind(tap, kind, sizeof(kind));
 		if (strcmp(kind, "tap") != 0) {
-			log_err("tap %s: it is a %s, not a tap; use another name", tap->nif.name, kind);
+			log_err("-n: tapif=%s: this is of kind %s, not a tap; use another name",
+				tap->nif.name, kind);
 			return -EINVAL;
 		}
 	}
@@ -211,9 +219,10 @@ static int open_tun(struct tap *tap)
 		return 0;
 	err = errno;
 	if (err == EACCES || err == EPERM)
-		log_err("tap: %s: %s; give this user access to it", TUN_PATH, strerror(err));
+		log_err("-n: mode=tap: %s: %s; give this user access to it", TUN_PATH,
+			strerror(err));
 	else
-		log_err("tap: %s: %s; modprobe tun", TUN_PATH, strerror(err));
+		log_err("-n: mode=tap: %s: %s; modprobe tun", TUN_PATH, strerror(err));
 	return -err;
 }
 
@@ -227,7 +236,8 @@ static int set_header(struct tap *tap)
 		{ TUN_F_CSUM, BIT(NET_B_CSUM) | BIT(NET_B_GUEST_CSUM) },
 		{ TUN_F_CSUM | TUN_F_TSO4, BIT(NET_B_HOST_TSO4) | BIT(NET_B_GUEST_TSO4) },
 		{ TUN_F_CSUM | TUN_F_TSO6, BIT(NET_B_HOST_TSO6) | BIT(NET_B_GUEST_TSO6) },
-		{ TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO_ECN, BIT(NET_B_HOST_ECN) | BIT(NET_B_GUEST_ECN) },
+		{ TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO_ECN,
+		  BIT(NET_B_HOST_ECN) | BIT(NET_B_GUEST_ECN) },
 		{ TUN_F_CSUM | TUN_F_USO4 | TUN_F_USO6,
 		  BIT(NET_B_HOST_USO) | BIT(NET_B_GUEST_USO4) | BIT(NET_B_GUEST_USO6) },
 	};
@@ -237,7 +247,7 @@ static int set_header(struct tap *tap)
 	    ioctl(tap->nif.fd, TUNSETVNETLE, &le) < 0) {
 		int err = errno;
 
-		log_err("tap %s: cannot set the virtio header: %s; Linux 4.0 or later is needed",
+		log_err("-n: tapif=%s: cannot set the virtio header: %s; Linux 4.0 or later is needed",
 			tap->nif.name, strerror(err));
 		return -err;
 	}
@@ -250,52 +260,17 @@ static int set_header(struct tap *tap)
 
 /* --- address, state, scripts --- */
 
-/* "a.b.c.d" or "a.b.c.d/len"; without a length it is DEFAULT_LEN. */
-static int parse_ip(const char *text, struct ip_prefix *out)
+/* 1 = the address was added, 0 = it was there, -errno after a message. */
+static int set_address(struct tap *tap, const struct host_addr *ip)
 {
-	const char *slash = strchr(text, '/');
-	size_t n = slash ? (size_t)(slash - text) : strlen(text);
-	char addr[INET_ADDRSTRLEN];
-	bool ok = n < sizeof(addr);
+	int r = host_addr_change(if_nametoindex(tap->nif.name), ip, true);
 
-	out->len = DEFAULT_LEN;
-	if (ok) {
-		memcpy(addr, text, n);
-		addr[n] = 0;
-		ok = inet_pton(AF_INET, addr, &out->addr) == 1;
-	}
-	if (ok && slash) {
-		char *end;
-		unsigned long len = strtoul(slash + 1, &end, 10);
-
-		ok = slash[1] >= '0' && slash[1] <= '9' && !*end && len >= 1 && len <= 32;
-		out->len = (unsigned)len;
-	}
-	if (ok)
+	if (r == -EEXIST)
 		return 0;
-	log_err("host_ip: %s: not an IPv4 address; a.b.c.d or a.b.c.d/1..32 is expected", text);
-	return -EINVAL;
-}
-
-static int set_addr_ioctl(struct tap *tap, unsigned long request, struct in_addr addr)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr = addr };
-	struct ifreq ifr = { 0 };
-
-	memcpy(&ifr.ifr_addr, &sin, sizeof(sin));
-	return if_ioctl(tap, request, &ifr);
-}
-
-static int set_address(struct tap *tap, const struct ip_prefix *ip)
-{
-	struct in_addr mask = { htonl(~0U << (32 - ip->len)) };
-	int r = set_addr_ioctl(tap, SIOCSIFADDR, ip->addr);
-
 	if (r == 0)
-		r = set_addr_ioctl(tap, SIOCSIFNETMASK, mask);
-	if (r < 0)
-		log_err("tap %s: cannot set its address: %s; run with CAP_NET_ADMIN, or set it up front",
-			tap->nif.name, strerror(-r));
+		return 1;
+	log_err("-n: tapif=%s: cannot set its address: %s; run with CAP_NET_ADMIN, or set it up front",
+		tap->nif.name, strerror(-r));
 	return r;
 }
 
@@ -312,42 +287,81 @@ static int set_up(struct tap *tap, bool up)
 	return r < 0 ? r : 1;
 }
 
-/* Runs @script with the interface's name: no input, default signals, none of our fds. 0, or -errno after a message. */
-static int run_script(const char *script, const char *ifname)
+static int script_spawn(const char *script, const char *ifname, pid_t *pid)
 {
 	char *argv[] = { (char *)script, (char *)ifname, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none, all;
-	int r, status = 0;
-	pid_t pid;
+	int r;
 
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setpgroup(&attr, 0);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						POSIX_SPAWN_SETPGROUP);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	r = -posix_spawn(&pid, script, &actions, &attr, argv, environ);
+	r = -posix_spawn(pid, script, &actions, &attr, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
-	while (r == 0 && waitpid(pid, &status, 0) < 0)
-		r = errno == EINTR ? 0 : -errno;
-	if (r < 0) {
-		log_err("tap %s: script %s: %s", ifname, script, strerror(-r));
-	} else if (status) {
-		log_err("tap %s: script %s: it ended with %s %d", ifname, script,
-			WIFEXITED(status) ? "status" : "signal",
-			WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-		r = -ECANCELED;
-	}
 	return r;
 }
 
+/* A signal that is to end us waits to be taken: nobody else looks at it while a script runs. */
+static bool told_to_end(void)
+{
+	sigset_t set;
+
+	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
+					 sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
+}
+
+/* The status of waitpid(), or -ETIMEDOUT, -EINTR after killing the script with its children. */
+static int script_wait(pid_t pid)
+{
+	int fd = pidfd_open(pid, 0), status = 0, r = 0;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	for (int ms = 0; fd >= 0 && !r && poll(&p, 1, SCRIPT_LOOK_MS) == 0; ms += SCRIPT_LOOK_MS)
+		r = told_to_end() ? -EINTR : ms >= SCRIPT_PATIENCE_MS ? -ETIMEDOUT : 0;
+	if (r)
+		kill(-pid, SIGKILL);
+	if (fd >= 0)
+		close(fd);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return r ? r : status;
+}
+
+/*
+ * Runs @script with the interface's name: no input, default signals, none of our fds, in a process
+ * group of its own. 0, or -errno after a message.
+ */
+static int run_script(const char *script, const char *ifname)
+{
+	pid_t pid;
+	int r = script_spawn(script, ifname, &pid);
+
+	if (!r)
+		r = script_wait(pid);
+	if (r == -EINTR)
+		log_err("-n: tapif=%s: script=%s: ended with us by a signal", ifname, script);
+	else if (r < 0)
+		log_err("-n: tapif=%s: script=%s: %s; mend the script", ifname, script,
+			strerror(-r));
+	else if (r)
+		log_err("-n: tapif=%s: script=%s: it ended with %s %d; mend the script", ifname,
+			script, WIFEXITED(r) ? "status" : "signal",
+			WIFEXITED(r) ? WEXITSTATUS(r) : WTERMSIG(r));
+	return r > 0 ? -ECANCELED : r;
+}
+
 /* An address if one is due, then up, then the script. */
-static int configure(struct tap *tap, const struct tap_config *cfg, const struct ip_prefix *ip,
+static int configure(struct tap *tap, const struct tap_config *cfg, const struct host_addr *ip,
 		     bool exists)
 {
 	struct ifreq ifr = { 0 };
@@ -357,14 +371,15 @@ static int configure(struct tap *tap, const struct tap_config *cfg, const struct
 		r = set_address(tap, ip);
 	if (r < 0)
 		return r;
-	tap->set_addr = exists && cfg->host_ip;
+	tap->set_addr = exists && r == 1;
+	tap->ip = *ip;
 
 	r = set_up(tap, true);
 	if (r == -EPERM && exists) {
-		log_warn("tap %s: it is down, and setting it up needs CAP_NET_ADMIN; ip link set %s up",
+		log_warn("tap %s: it is down, and we may not set it up; ip link set %s up",
 			 tap->nif.name, tap->nif.name);
 	} else if (r < 0) {
-		log_err("tap %s: cannot set it up: %s", tap->nif.name, strerror(-r));
+		log_err("-n: tapif=%s: cannot set it up: %s", tap->nif.name, strerror(-r));
 		return r;
 	}
 	tap->set_up = exists && r == 1;
@@ -377,8 +392,8 @@ static int configure(struct tap *tap, const struct tap_config *cfg, const struct
 
 static void tap_free(struct tap *tap)
 {
-	if (tap->set_addr)
-		set_addr_ioctl(tap, SIOCSIFADDR, (struct in_addr){ INADDR_ANY });
+	if (tap->set_addr && host_addr_change(if_nametoindex(tap->nif.name), &tap->ip, false))
+		log_warn("tap %s: its address could not be taken away", tap->nif.name);
 	if (tap->set_up)
 		set_up(tap, false);
 	if (tap->nif.fd >= 0) {
@@ -409,15 +424,15 @@ static const struct netif_ops tap_ops = {
 
 static int tap_setup(struct tap *tap, const struct tap_config *cfg)
 {
-	struct ip_prefix ip;
+	struct host_addr ip;
 	bool exists;
 	int r;
 
-	r = parse_ip(cfg->host_ip ? cfg->host_ip : DEFAULT_IP, &ip);
+	r = host_addr_parse(cfg->host_ip ? cfg->host_ip : DEFAULT_IP, &ip);
 	if (r < 0)
 		return r;
 	if (cfg->ifname && strlen(cfg->ifname) >= sizeof(tap->nif.name)) {
-		log_err("tapif: %s: an interface name has at most %zu characters", cfg->ifname,
+		log_err("-n: tapif=%s: an interface name has at most %zu characters", cfg->ifname,
 			sizeof(tap->nif.name) - 1);
 		return -EINVAL;
 	}
@@ -425,14 +440,14 @@ static int tap_setup(struct tap *tap, const struct tap_config *cfg)
 	if (cfg->downscript) {
 		tap->downscript = strdup(cfg->downscript);
 		if (!tap->downscript) {
-			log_err("tap: out of memory");
+			log_no_memory("-n: mode=tap");
 			return -ENOMEM;
 		}
 	}
 	tap->sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (tap->sock < 0) {
 		r = -errno;
-		log_err("tap: socket: %s", strerror(-r));
+		log_err("-n: mode=tap: socket: %s", strerror(-r));
 		return r;
 	}
 	exists = if_exists(tap);

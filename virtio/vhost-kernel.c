@@ -2,11 +2,11 @@
 /*
  * The vhost wire to the kernel: each verb is an ioctl on /dev/vhost-net (linux/vhost.h).
  *
- * Theory of operation: one fd serves one queue pair with a kernel thread of its own. Opening it makes
- * us the owner: the worker then uses our address space, so rings are given by the pointers
- * that we have to them, and the memory table says which guest addresses lie where in it. "Enable" is
- * VHOST_NET_SET_BACKEND with the tap, "disable" the same with -1, which waits until the
- * worker has let go of the ring. While a tap is attached the kernel refuses NUM and BASE.
+ * Theory of operation: one fd serves one queue pair with a kernel thread of its own. Opening it
+ * makes us the owner: the worker then uses our address space, so rings are given by the pointers
+ * that we have to them, and the memory table says which guest addresses lie where in it. "Enable"
+ * is VHOST_NET_SET_BACKEND with the tap, "disable" the same with -1, which waits until the worker
+ * has let go of the ring. While a tap is attached the kernel refuses NUM and BASE.
  */
 #include <fcntl.h>
 /* linux/vhost.h pulls it in for nothing used here; virtq.h has its names */
@@ -155,9 +155,11 @@ static int vhost_open(const char *path, const char *module)
 	if (fd >= 0)
 		return fd;
 	if (err == EACCES || err == EPERM)
-		log_err("vhost=1: %s: %s; give this user access to it, or use vhost=0", path, strerror(err));
+		log_err("-n: vhost=1: %s: %s; give this user access to it, or use vhost=0", path,
+			strerror(err));
 	else
-		log_err("vhost=1: %s: %s; modprobe %s, or use vhost=0", path, strerror(err), module);
+		log_err("-n: vhost=1: %s: %s; modprobe %s, or use vhost=0", path, strerror(err),
+			module);
 	return -err;
 }
 
@@ -168,7 +170,7 @@ struct vhost *vhost_net_open(int tap_fd, u16 first, int *err)
 
 	*err = -ENOMEM;
 	if (!vk) {
-		log_err("vhost=1: out of memory");
+		log_err("-n: vhost=1: out of memory");
 		return NULL;
 	}
 	vk->tap_fd = tap_fd;
@@ -186,9 +188,15 @@ struct vhost *vhost_net_open(int tap_fd, u16 first, int *err)
 		step = "VHOST_GET_FEATURES";
 		*err = vhost_init(&vk->vh, &vhost_kernel_ops, first, 2);
 	}
+	if (*err == 0 && !(vk->vh.features[0] & BIT(VIRTIO_B_VERSION_1))) {
+		step = "VIRTIO_F_VERSION_1";
+		*err = -EOPNOTSUPP;
+	}
 	if (*err == 0)
 		return &vk->vh;
-	log_err("vhost=1: %s: %s: %s", VHOST_NET_PATH, step, strerror(-*err));
+	log_err("-n: vhost=1: %s: %s: %s", VHOST_NET_PATH, step, strerror(-*err));
+	if (vk->vh.err.fd >= 0)
+		close(vk->vh.err.fd);
 	vk_close(&vk->vh);
 	return NULL;
 }

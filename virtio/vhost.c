@@ -6,8 +6,9 @@
  * Theory of operation: this file knows the order of the protocol, the wire (struct vhost_ops) how
  * each verb is said. A start runs through three levels: the device's features and memory, then each
  * ring's wiring, then each ring is enabled. A failed start and a stop are the same walk back, from
- * wherever it got to. Rings that the driver did not make ready are left out. A verb that fails on the way back is reported and passed over: there is
- * nothing better to do, and the device must get free of its rings.
+ * wherever it got to. Rings that the driver did not make ready are left out. A verb that fails on
+ * the way back is reported and passed over: there is nothing better to do, and the device must get
+ * free of its rings.
  *
  * The worker on the other side can meet a malformed ring at any time. It then signals the ERR
  * eventfd and stays silent, so that we break the device as our own rings' code would.
@@ -21,7 +22,10 @@
 #include "virtio/device.h"
 #include "virtio/vhost.h"
 
-/* Bits that mean something else between us and vhost than between us and the driver; never passed on. */
+/*
+ * Bits that mean something else between us and vhost than between us and the driver; never passed
+ * on.
+ */
 #define VHOST_B_LOG_ALL 26
 #define VHOST_B_NET_HDR 27 /* of the network device: vhost would then make the header itself */
 
@@ -98,7 +102,8 @@ static struct virtq *ring_vq(const struct vhost *vh, struct virtio_device *dev, 
 }
 
 /* The way back for the rings below @wired, of which those below @enabled were enabled. */
-static void rings_stop(struct vhost *vh, struct virtio_device *dev, unsigned wired, unsigned enabled)
+static void rings_stop(struct vhost *vh, struct virtio_device *dev, unsigned wired,
+		       unsigned enabled)
 {
 	for (unsigned i = enabled; i-- > 0;) {
 		if (ring_vq(vh, dev, i))
@@ -227,7 +232,9 @@ int vhost_init(struct vhost *vh, const struct vhost_ops *ops, u16 first, u16 nr)
 {
 	int r;
 
-	vh->be = (struct virtio_backend){ .ops = &vhost_backend_ops, .first_vq = first, .nr_vqs = nr };
+	vh->be = (struct virtio_backend){ .ops = &vhost_backend_ops,
+					  .first_vq = first,
+					  .nr_vqs = nr };
 	vh->ops = ops;
 	vh->err = (struct loop_src){ .fd = -1, .fn = vhost_err, .name = "vhost error" };
 	r = ops->get_features(vh, vh->features);

@@ -34,10 +34,10 @@
 /* Where a chain is being read, and how far we got. */
 struct walk {
 	struct virtq *vq;
-	u64 table_gpa;    /* the indirect table's address, while in one */
+	u64 table_gpa; /* the indirect table's address, while in one */
 	bool in_indirect;
-	u32 entries;      /* in the current table */
-	u32 ttl;          /* descriptors that it may still yield */
+	u32 entries; /* in the current table */
+	u32 ttl;     /* descriptors that it may still yield */
 	struct virtq_chain *chain;
 	struct iovec *iov;
 	unsigned max_iov;
@@ -127,7 +127,9 @@ static struct vring_desc load_desc(const void *p)
 	const u64 *half = p;
 	u64 addr = ring_load(&half[0]), rest = ring_load(&half[1]);
 
-	return (struct vring_desc){ .addr = addr, .len = (u32)rest, .flags = (u16)(rest >> 32),
+	return (struct vring_desc){ .addr = addr,
+				    .len = (u32)rest,
+				    .flags = (u16)(rest >> 32),
 				    .next = (u16)(rest >> 48) };
 }
 
@@ -273,8 +275,12 @@ static int walk_chain(struct walk *w, u16 head)
 
 int virtq_pop(struct virtq *vq, struct virtq_chain *chain, struct iovec *iov, unsigned max_iov)
 {
-	struct walk w = { .vq = vq, .entries = vq->num, .ttl = vq->num, .chain = chain,
-			  .iov = iov, .max_iov = max_iov };
+	struct walk w = { .vq = vq,
+			  .entries = vq->num,
+			  .ttl = vq->num,
+			  .chain = chain,
+			  .iov = iov,
+			  .max_iov = max_iov };
 	u16 head;
 	int r = next_head(vq, &head);
 

@@ -40,7 +40,10 @@ struct acpi_gas {
 	u64 addr;
 } __attribute__((packed));
 
-#define GAS_IO_BYTE(port) { .space = 1, .bit_width = 8, .access = 1, .addr = (port) }
+#define GAS_IO_BYTE(port) \
+	{ \
+		.space = 1, .bit_width = 8, .access = 1, .addr = (port) \
+	}
 
 /* FADT; the fields of fixed hardware stay 0 on this platform. */
 struct acpi_fadt {
@@ -63,16 +66,16 @@ struct acpi_fadt {
 	u64 hypervisor_id;
 } __attribute__((packed));
 
-#define FADT_WBINVD         BIT(0)
-#define FADT_PROC_C1        BIT(2)
-#define FADT_PWR_BUTTON     BIT(4) /* set = there is none as fixed hardware */
-#define FADT_SLP_BUTTON     BIT(5)
-#define FADT_FIX_RTC        BIT(6)
-#define FADT_RESET_REG_SUP  BIT(10)
-#define FADT_HW_REDUCED     BIT(20)
-#define FADT_BOOT_NO_VGA    BIT(2)
-#define FADT_BOOT_NO_ASPM   BIT(4)
-#define RTC_CENTURY         0x32
+#define FADT_WBINVD        BIT(0)
+#define FADT_PROC_C1       BIT(2)
+#define FADT_PWR_BUTTON    BIT(4) /* set = there is none as fixed hardware */
+#define FADT_SLP_BUTTON    BIT(5)
+#define FADT_FIX_RTC       BIT(6)
+#define FADT_RESET_REG_SUP BIT(10)
+#define FADT_HW_REDUCED    BIT(20)
+#define FADT_BOOT_NO_VGA   BIT(2)
+#define FADT_BOOT_NO_ASPM  BIT(4)
+#define RTC_CENTURY        0x32
 
 struct madt_lapic {
 	u8 type, length, uid, id;
@@ -144,7 +147,9 @@ static void *begin(struct tables *t, u32 len)
 	return append(t, len);
 }
 
-/* Fills in the header and the checksum of the table that begins at @h and ends at the buffer's end. */
+/*
+ * Fills in the header and the checksum of the table that begins at @h and ends at the buffer's end.
+ */
 static u32 finish(struct tables *t, struct acpi_header *h, const char signature[5], u8 revision)
 {
 	u32 gpa = X86_ACPI + (u32)((u8 *)h - t->buf);
@@ -200,14 +205,20 @@ static void append_cpu(struct tables *t, u32 id)
 		struct madt_lapic *e = append(t, sizeof(*e));
 
 		if (e)
-			*e = (struct madt_lapic){ .type = 0, .length = sizeof(*e), .uid = (u8)id,
-						  .id = (u8)id, .flags = MADT_ENABLED };
+			*e = (struct madt_lapic){ .type = 0,
+						  .length = sizeof(*e),
+						  .uid = (u8)id,
+						  .id = (u8)id,
+						  .flags = MADT_ENABLED };
 	} else {
 		struct madt_x2apic *e = append(t, sizeof(*e));
 
 		if (e)
-			*e = (struct madt_x2apic){ .type = 9, .length = sizeof(*e), .id = id,
-						   .flags = MADT_ENABLED, .uid = id };
+			*e = (struct madt_x2apic){ .type = 9,
+						   .length = sizeof(*e),
+						   .id = id,
+						   .flags = MADT_ENABLED,
+						   .uid = id };
 	}
 }
 

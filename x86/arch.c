@@ -64,7 +64,8 @@ unsigned arch_irq_routes(struct kvm_irq_routing_entry *e, unsigned max)
 		e[n++] = (struct kvm_irq_routing_entry){
 			.gsi = pin,
 			.type = KVM_IRQ_ROUTING_IRQCHIP,
-			.u.irqchip = { .irqchip = pin < 8 ? KVM_IRQCHIP_PIC_MASTER : KVM_IRQCHIP_PIC_SLAVE,
+			.u.irqchip = { .irqchip = pin < 8 ? KVM_IRQCHIP_PIC_MASTER
+							  : KVM_IRQCHIP_PIC_SLAVE,
 				       .pin = pin % 8 },
 		};
 	}
@@ -92,8 +93,9 @@ int arch_vm_init(struct vm *vm)
 		return err;
 	vm->arch = calloc(1, sizeof(*vm->arch));
 	if (!vm->arch)
-		return -ENOMEM;
-	vm->arch->tsc_deadline = ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_TSC_DEADLINE_TIMER) > 0;
+		return log_no_memory("list of CPU features");
+	vm->arch->tsc_deadline =
+		ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_TSC_DEADLINE_TIMER) > 0;
 	vm->arch->cpuid.head.nent = X86_MAX_CPUID - 8; /* topology leaves are added */
 	if (ioctl(vm->vm_fd, KVM_SET_IDENTITY_MAP_ADDR, &identity) == 0 &&
 	    ioctl(vm->vm_fd, KVM_SET_TSS_ADDR, TSS_ADDR) == 0) {

@@ -52,7 +52,8 @@ struct pvh_params {
 
 _Static_assert(sizeof(struct boot_params) == PAGE_SIZE, "the zero page is a page");
 _Static_assert(sizeof(struct pvh_start_info) == 56, "hvm_start_info, version 1");
-_Static_assert(X86_BOOT_PARAMS + sizeof(struct boot_params) <= X86_PAGE_TABLES, "boot data overlaps");
+_Static_assert(X86_BOOT_PARAMS + sizeof(struct boot_params) <= X86_PAGE_TABLES,
+	       "boot data overlaps");
 _Static_assert(sizeof(struct pvh_params) <= PAGE_SIZE, "boot data overlaps");
 _Static_assert(X86_PAGE_TABLES + 6 * PAGE_SIZE <= X86_CMDLINE, "boot data overlaps");
 _Static_assert(X86_CMDLINE + X86_CMDLINE_SIZE <= X86_EBDA, "boot data overlaps");
@@ -118,7 +119,8 @@ static int load_initrd(struct load *ld)
 
 	if (ld->src->initrd_fd < 0)
 		return 0;
-	err = boot_file_open(&f, "initrd", ld->src->initrd_path, ld->src->initrd_fd, mem_size(ld->mem));
+	err = boot_file_open(&f, "initrd", ld->src->initrd_path, ld->src->initrd_fd,
+			     mem_size(ld->mem));
 	if (err)
 		return err;
 	ld->initrd = place_initrd(ld, f.size);
@@ -159,7 +161,8 @@ static unsigned memory_map(const struct load *ld, struct boot_e820_entry map[MAP
 	map[n++] = (struct boot_e820_entry){ MiB, ld->low_end - MiB, E820_RAM };
 	map[n++] = (struct boot_e820_entry){ X86_ECAM, X86_ECAM_SIZE, E820_RESERVED };
 	for (unsigned i = 1; i < ld->mem->nr; i++)
-		map[n++] = (struct boot_e820_entry){ ld->mem->r[i].gpa, ld->mem->r[i].size, E820_RAM };
+		map[n++] =
+			(struct boot_e820_entry){ ld->mem->r[i].gpa, ld->mem->r[i].size, E820_RAM };
 	return n;
 }
 
@@ -231,20 +234,28 @@ static int write_page_tables(const struct load *ld)
 	for (unsigned g = 0; g < 4; g++) {
 		table[1][g] = (X86_PAGE_TABLES + (2 + g) * PAGE_SIZE) | PTE_PRESENT | PTE_WRITABLE;
 		for (unsigned i = 0; i < 512; i++)
-			table[2 + g][i] = (g * GiB + i * 2 * MiB) | PTE_PRESENT | PTE_WRITABLE | PTE_LARGE;
+			table[2 + g][i] = (g * GiB + i * 2 * MiB) | PTE_PRESENT | PTE_WRITABLE |
+					  PTE_LARGE;
 	}
 	return write_part(ld, "page tables", X86_PAGE_TABLES, table, sizeof(table));
 }
 
 /*
- * All that there is of a BIOS. Linux jumps here to reboot when ACPI is hardware-reduced and there is
- * no EFI: mov dx, reset port; mov al, POWER_RESET; out dx, al; hlt; jmp to the hlt.
+ * All that there is of a BIOS. Linux jumps here to reboot when ACPI is hardware-reduced and there
+ * is no EFI: mov dx, reset port; mov al, POWER_RESET; out dx, al; hlt; jmp to the hlt.
  */
 static int write_reset_vector(const struct load *ld)
 {
 	static const u8 code[] = {
-		0xba, (X86_POWER_PORT + 2) & 0xff, (X86_POWER_PORT + 2) >> 8,
-		0xb0, POWER_RESET, 0xee, 0xf4, 0xeb, 0xfd,
+		0xba,
+		(X86_POWER_PORT + 2) & 0xff,
+		(X86_POWER_PORT + 2) >> 8,
+		0xb0,
+		POWER_RESET,
+		0xee,
+		0xf4,
+		0xeb,
+		0xfd,
 	};
 
 	return write_part(ld, "reset vector", X86_RESET_VECTOR, code, sizeof(code));

@@ -3,8 +3,8 @@
  * Kernel and initrd files.
  *
  * Theory of operation: a regular file is used in place, so that its bytes go from the page cache to
- * guest memory inside the kernel. A pipe or a device has neither a size nor offsets: it is copied to
- * a memfd first, up to a limit, for /dev/zero never ends. All errors are logged here with the
+ * guest memory inside the kernel. A pipe or a device has neither a size nor offsets: it is copied
+ * to a memfd first, up to a limit, for /dev/zero never ends. All errors are logged here with the
  * file's name; boot_file_read() is for probing and leaves that to its caller.
  */
 #include <sys/mman.h>

@@ -33,8 +33,12 @@ static const char *guess(const u8 *start, u64 len)
 		const char *magic, *why;
 	} known[] = {
 		{ 0, 2, "\x1f\x8b", "is gzip-compressed; unpack it first: -k <(zcat FILE)" },
-		{ 0, 4, "\xfd" "7zX", "is xz-compressed; unpack it first: -k <(xzcat FILE)" },
-		{ 0, 4, "\x28\xb5\x2f\xfd", "is zstd-compressed; unpack it first: -k <(zstdcat FILE)" },
+		{ 0, 4,
+		  "\xfd"
+		  "7zX",
+		  "is xz-compressed; unpack it first: -k <(xzcat FILE)" },
+		{ 0, 4, "\x28\xb5\x2f\xfd",
+		  "is zstd-compressed; unpack it first: -k <(zstdcat FILE)" },
 		{ 0x38, 4, "ARM\x64", "is an arm64 kernel; this lkvm runs x86-64 kernels" },
 		{ 0, 2, "#!", "is a script; give a bzImage or a vmlinux" },
 	};
@@ -88,7 +92,8 @@ static int check_header(const struct load *ld)
 	if (hdr->relocatable_kernel && (align == 0 || (align & (align - 1))))
 		return refuse(ld, -EINVAL, "has a broken header: its alignment is no power of two");
 	if ((u64)hdr->syssize * 16 <= ENTRY_64)
-		return refuse(ld, -EINVAL, "has a broken header: its size is too small for a kernel");
+		return refuse(ld, -EINVAL,
+			      "has a broken header: its size is too small for a kernel");
 	return 0;
 }
 
@@ -106,8 +111,9 @@ int bzimage_load(struct load *ld)
 	setup = ((hdr->setup_sects ? hdr->setup_sects : 4) + 1) * SECTOR;
 	size = (u64)hdr->syssize * 16;
 	if (!boot_file_has(&ld->kernel, setup, size)) {
-		log_err("kernel: %s: is truncated: %llu bytes, its header says %llu", ld->kernel.path,
-			(unsigned long long)ld->kernel.size, (unsigned long long)(setup + size));
+		log_err("kernel: %s: is truncated: %llu bytes, its header says %llu",
+			ld->kernel.path, (unsigned long long)ld->kernel.size,
+			(unsigned long long)(setup + size));
 		return -EINVAL;
 	}
 	/* The last sector may be cut in the header's count, never in the file. */
@@ -115,7 +121,8 @@ int bzimage_load(struct load *ld)
 	need = hdr->init_size > size ? hdr->init_size : size;
 	gpa = hdr->pref_address;
 	if (hdr->relocatable_kernel && gpa < ld->low_end)
-		gpa = ALIGN_UP(gpa < X86_KERNEL_LOWEST ? X86_KERNEL_LOWEST : gpa, (u64)hdr->kernel_alignment);
+		gpa = ALIGN_UP(gpa < X86_KERNEL_LOWEST ? X86_KERNEL_LOWEST : gpa,
+			       (u64)hdr->kernel_alignment);
 	if (gpa < X86_KERNEL_LOWEST)
 		return refuse(ld, -EINVAL, "wants to be loaded below 1 MiB");
 	if (gpa > ld->low_end || need > ld->low_end - gpa)

@@ -91,33 +91,46 @@ static int read_notes(struct load *ld, const Elf64_Phdr *ph)
 	return err;
 }
 
-/* First pass: the notes, and whether all segments can be loaded. */
-static int check_phdrs(struct load *ld, const Elf64_Phdr *ph, unsigned nr)
+/* The first note that names an entry, of whatever segments hold notes. */
+static int find_notes(struct load *ld, const Elf64_Phdr *ph, unsigned nr)
 {
-	int err = 0;
+	for (unsigned i = 0; i < nr && !ld->entry; i++, ph++) {
+		int err;
 
-	for (unsigned i = 0; i < nr && !err; i++, ph++) {
-		if (ph->p_type != PT_LOAD && ph->p_type != PT_NOTE)
+		if (ph->p_type != PT_NOTE)
+			continue;
+		if (!boot_file_has(&ld->kernel, ph->p_offset, ph->p_filesz))
+			return refuse(ld, -EINVAL, "is truncated: its notes lie beyond its end");
+		err = read_notes(ld, ph);
+		if (err)
+			return err;
+	}
+	if (!ld->entry)
+		return refuse(ld, -ENOEXEC,
+			      "has no PVH entry (CONFIG_PVH); boot its bzImage instead");
+	return 0;
+}
+
+/* Whether all segments can be loaded, before any of them is. */
+static int check_segments(struct load *ld, const Elf64_Phdr *ph, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++, ph++) {
+		if (ph->p_type != PT_LOAD || (ph->p_memsz == 0 && ph->p_filesz == 0))
 			continue;
 		if (!boot_file_has(&ld->kernel, ph->p_offset, ph->p_filesz))
 			return refuse(ld, -EINVAL, "is truncated: a segment lies beyond its end");
-		if (ph->p_type == PT_NOTE) {
-			if (!ld->entry)
-				err = read_notes(ld, ph);
-			continue;
-		}
-		if (ph->p_memsz == 0 && ph->p_filesz == 0)
-			continue;
 		if (ph->p_filesz > ph->p_memsz)
-			return refuse(ld, -EINVAL, "has a broken segment: larger in the file than in memory");
+			return refuse(ld, -EINVAL,
+				      "has a broken segment: larger in the file than in memory");
 		if (ph->p_paddr < X86_KERNEL_LOWEST)
-			return refuse(ld, -EINVAL, "wants to be loaded below 1 MiB, where boot data is");
+			return refuse(ld, -EINVAL,
+				      "wants to be loaded below 1 MiB, where boot data is");
 		if (ph->p_paddr > ld->low_end || ph->p_memsz > ld->low_end - ph->p_paddr)
 			return load_no_room(ld, ph->p_paddr, ph->p_memsz);
 		if (ph->p_paddr + ph->p_memsz > ld->kernel_end)
 			ld->kernel_end = ph->p_paddr + ph->p_memsz;
 	}
-	return err;
+	return 0;
 }
 
 static bool entry_is_loaded(const struct load *ld, const Elf64_Phdr *ph, unsigned nr)
@@ -143,11 +156,11 @@ int elf_load(struct load *ld)
 	if (!err)
 		err = read_part(ld, ph, eh.e_phnum * sizeof(ph[0]), eh.e_phoff);
 	if (!err)
-		err = check_phdrs(ld, ph, eh.e_phnum);
+		err = find_notes(ld, ph, eh.e_phnum);
+	if (!err)
+		err = check_segments(ld, ph, eh.e_phnum);
 	if (err)
 		return err;
-	if (!ld->entry)
-		return refuse(ld, -ENOEXEC, "has no PVH entry (CONFIG_PVH); boot its bzImage instead");
 	if (ld->entry >> 32 || !entry_is_loaded(ld, ph, eh.e_phnum))
 		return refuse(ld, -EINVAL, "has a PVH entry outside of its segments");
 

@@ -25,10 +25,10 @@ struct load {
 	/* What the kernel's format decides. */
 	bool pvh;
 	u64 entry;
-	u64 kernel_end;    /* end of what the kernel claims before it reads the memory map */
-	u64 initrd_max;    /* last address an initrd should have */
-	bool initrd_high;  /* it may lie above that and above 4 GiB as well */
-	u64 cmdline_max;   /* characters, without the 0 */
+	u64 kernel_end;          /* end of what the kernel claims before it reads the memory map */
+	u64 initrd_max;          /* last address an initrd should have */
+	bool initrd_high;        /* it may lie above that and above 4 GiB as well */
+	u64 cmdline_max;         /* characters, without the 0 */
 	struct setup_header hdr; /* bzImage only */
 
 	u64 initrd, initrd_size; /* where it went; size 0 = none */
@@ -41,7 +41,10 @@ struct load {
 int boot_file_open(struct boot_file *f, const char *what, const char *path, int fd, u64 max);
 void boot_file_close(struct boot_file *f);
 
-/* Exactly @len bytes at @off. -ENODATA when the file is shorter, else the error of the read; not logged. */
+/*
+ * Exactly @len bytes at @off. -ENODATA when the file is shorter, else the error of the read; not
+ * logged.
+ */
 int boot_file_read(const struct boot_file *f, void *buf, u64 len, u64 off) __must_check;
 
 /* True when the file holds bytes [off, off + len). */
@@ -51,7 +54,8 @@ static inline bool boot_file_has(const struct boot_file *f, u64 off, u64 len)
 }
 
 /* Copies a part of the file to @gpa; errors are logged. */
-int boot_file_load(const struct load *ld, const struct boot_file *f, u64 off, u64 len, u64 gpa) __must_check;
+int boot_file_load(const struct load *ld, const struct boot_file *f, u64 off, u64 len,
+		   u64 gpa) __must_check;
 
 /* Check the kernel, load it, and fill in what its format decides. Errors are logged. */
 int bzimage_load(struct load *ld) __must_check;

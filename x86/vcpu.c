@@ -22,10 +22,10 @@
 #define MSR_MISC_ENABLE      0x1a0
 #define MISC_ENABLE_FAST_STR BIT(0)
 
-#define CR0_PE BIT(0)
-#define CR0_ET BIT(4)
-#define CR0_PG BIT(31)
-#define CR4_PAE BIT(5)
+#define CR0_PE   BIT(0)
+#define CR0_ET   BIT(4)
+#define CR0_PG   BIT(31)
+#define CR4_PAE  BIT(5)
 #define EFER_LME BIT(8)
 #define EFER_LMA BIT(10)
 
@@ -82,7 +82,10 @@ static void cpuid_entry(struct kvm_cpuid_entry2 *e, u32 apic_id, unsigned nr_cpu
 	switch (e->function) {
 	case 1: cpuid_leaf1(e, apic_id, nr_cpus, deadline); break;
 	case 4:
-		/* 31:26 cores in the package, 25:14 CPUs that share this cache: L3 by all, others by one. */
+		/*
+		 * 31:26 cores in the package, 25:14 CPUs that share this cache: L3 by all, others
+		 * by one.
+		 */
 		e->eax &= ~0xffffc000U;
 		if (e->eax & 0x1f) {
 			e->eax |= (MIN(BIT(id_bits(nr_cpus)), 64ULL) - 1) << 26;
@@ -210,7 +213,8 @@ int arch_vcpu_start(struct vcpu *vcpu, const struct boot_start *start)
 		regs.rsi = start->params;
 	if (ioctl(vcpu->fd, KVM_GET_SREGS, &sregs) == 0) {
 		sregs_set(&sregs, start);
-		if (ioctl(vcpu->fd, KVM_SET_SREGS, &sregs) == 0 && ioctl(vcpu->fd, KVM_SET_REGS, &regs) == 0)
+		if (ioctl(vcpu->fd, KVM_SET_SREGS, &sregs) == 0 &&
+		    ioctl(vcpu->fd, KVM_SET_REGS, &regs) == 0)
 			return 0;
 	}
 	log_err("vCPU %u: KVM refuses its registers: %s", vcpu->index, strerror(errno));
@@ -232,6 +236,6 @@ void arch_vcpu_dump(struct vcpu *vcpu)
 		return;
 	log_err("vCPU %u: rip %#llx rsp %#llx rflags %#llx rax %#llx rbx %#llx rcx %#llx rdx %#llx rsi %#llx "
 		"rdi %#llx cr0 %#llx cr2 %#llx cr3 %#llx cr4 %#llx efer %#llx cs %#x",
-		vcpu->index, r.rip, r.rsp, r.rflags, r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, s.cr0, s.cr2,
-		s.cr3, s.cr4, s.efer, s.cs.selector);
+		vcpu->index, r.rip, r.rsp, r.rflags, r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi,
+		s.cr0, s.cr2, s.cr3, s.cr4, s.efer, s.cs.selector);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The few platform devices that a kernel needs beside virtio. Each is linked into the machine, which owns it.
- * All return 0 or -errno (-ENOMEM, or bus_add's). Rank 3.
+ * The few platform devices that a kernel needs beside virtio. Each is linked into the machine,
+ * which owns it. All return 0 or -errno (-ENOMEM, or bus_add's). Rank 3.
  */
 #ifndef LKVM_HW_LEGACY_H
 #define LKVM_HW_LEGACY_H
@@ -18,8 +18,9 @@ int rtc_new(struct machine *m, u64 port) __must_check;
 int i8042_new(struct machine *m) __must_check;
 
 /*
- * ACPI 6.4 4.8.3.7: sleep control register at @port, sleep status at @port + 1, reset register at @port + 2.
- * Sleep type POWER_S5 with SLP_EN is power-off; POWER_RESET written to the reset register is a reset.
+ * ACPI 6.4 4.8.3.7: sleep control register at @port, sleep status at @port + 1, reset register at
+ * @port + 2. Sleep type POWER_S5 with SLP_EN is power-off; POWER_RESET written to the reset
+ * register is a reset.
  */
 #define POWER_S5    5
 #define POWER_RESET 1

@@ -49,20 +49,25 @@ struct pci_dev {
 	void (*bar_moved)(struct pci_dev *dev, unsigned bar, bool mapped);
 	void (*cfg_read)(struct pci_dev *dev, unsigned off, unsigned len);
 	void (*cfg_write)(struct pci_dev *dev, unsigned off, unsigned len);
-	/* reset: config space and BARs are back to power-on, the rest of the device is to follow. */
+	/*
+	 * reset: config space and BARs are back to power-on, the rest of the device is to follow.
+	 */
 	void (*reset)(struct pci_dev *dev);
 };
 
 /* Address ranges that a root hands out to BARs, and its INTx lines' GSIs. The architecture's. */
 struct pci_layout {
-	u64 ecam;                      /* 1 MiB: bus 0 */
-	u64 mmio_base, mmio_size;      /* below 4 GiB */
-	u64 io_base, io_size;          /* I/O ports; size 0 = there are none, as on arm64 */
-	u64 conf1;                     /* port of CONFIG_ADDRESS, or 0 for none */
+	u64 ecam;                 /* 1 MiB: bus 0 */
+	u64 mmio_base, mmio_size; /* below 4 GiB */
+	u64 io_base, io_size;     /* I/O ports; size 0 = there are none, as on arm64 */
+	u64 conf1;                /* port of CONFIG_ADDRESS, or 0 for none */
 	u32 intx_gsi[PCI_INTX_LINES];
 };
 
-/* Makes the root with its host bridge in slot 0 and links it to @m. NULL when out of memory or bus ranges. */
+/*
+ * Makes the root with its host bridge in slot 0 and links it to @m. NULL when out of memory or bus
+ * ranges.
+ */
 struct pci_root *pci_root_new(struct machine *m, const struct pci_layout *layout) __must_check;
 void pci_root_free(struct pci_root *root); /* NULL is fine; the devices are gone already */
 
@@ -70,19 +75,22 @@ void pci_root_free(struct pci_root *root); /* NULL is fine; the devices are gone
 bool pci_has_io(const struct pci_root *root);
 
 /* Fills in IDs, class, revision and the read-only defaults of config space. No failure. */
-void pci_dev_init(struct pci_dev *dev, u16 vendor, u16 device, u16 subsystem, u32 class_code, u8 revision);
+void pci_dev_init(struct pci_dev *dev, u16 vendor, u16 device, u16 subsystem, u32 class_code,
+		  u8 revision);
 
 /* Declares a BAR; before pci_dev_add(). Memory BARs are 32 bit, not prefetchable. */
 void pci_dev_bar(struct pci_dev *dev, unsigned bar, u64 size, bool io, const struct bus_ops *ops,
 		 void *ops_dev);
 
 /*
- * Appends a capability of @len bytes, of which the first two (ID, next) are filled in here. Returns its
- * offset in config space. The caller knows that it fits: capabilities are fixed at build time.
+ * Appends a capability of @len bytes, of which the first two (ID, next) are filled in here. Returns
+ * its offset in config space. The caller knows that it fits: capabilities are fixed at build time.
  */
 unsigned pci_dev_cap(struct pci_dev *dev, u8 id, const void *cap, unsigned len);
 
-/* Gives the device a slot, addresses for its BARs and an INTx line, and maps it. -ENOSPC when full. */
+/*
+ * Gives the device a slot, addresses for its BARs and an INTx line, and maps it. -ENOSPC when full.
+ */
 int pci_dev_add(struct pci_root *root, struct pci_dev *dev) __must_check;
 
 /* Takes it off the bus; its memory stays the caller's. Safe when it was never added. */

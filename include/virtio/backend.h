@@ -44,8 +44,8 @@ struct virtio_backend {
 
 /* What a device may want to do when its userspace backend starts and stops; members may be NULL. */
 struct uservq_hooks {
-	int (*start)(void *ctx);  /* kicks are armed already; -errno = the backend does not start */
-	void (*stop)(void *ctx);  /* kicks are off; give back popped chains, forget the ring */
+	int (*start)(void *ctx); /* kicks are armed already; -errno = the backend does not start */
+	void (*stop)(void *ctx); /* kicks are off; give back popped chains, forget the ring */
 };
 
 /*

@@ -77,9 +77,10 @@ struct virtio_device_ops {
 struct virtio_transport_ops {
 	const char *name;
 
-	/* Doorbell -> kick, call -> interrupt. On error nothing is wired. */
+	/* Doorbell -> kick, call -> interrupt. After an error the core calls unwire. */
 	int (*wire)(struct virtio_transport *tp, struct virtq *vq);
-	void (*unwire)(struct virtio_transport *tp, struct virtq *vq); /* fine when not wired */
+	void (*unwire)(struct virtio_transport *tp,
+		       struct virtq *vq); /* fine when not, or half wired */
 
 	/* Tells the driver that device config or status changed. */
 	void (*config_irq)(struct virtio_transport *tp);

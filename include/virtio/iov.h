@@ -10,7 +10,10 @@
 #include <sys/uio.h>
 #include "types.h"
 
-/* Copies up to @len bytes that begin @off bytes into the buffers to @buf. Returns how many there were. */
+/*
+ * Copies up to @len bytes that begin @off bytes into the buffers to @buf. Returns how many there
+ * were.
+ */
 static inline u64 iov_read(const struct iovec *iov, unsigned nr, u64 off, void *buf, u64 len)
 {
 	u64 done = 0;

@@ -47,8 +47,9 @@ struct net_params {
 };
 
 /*
- * Makes a NIC on @m whose frames go through @nif; with @vh its queue pair is served by that, else by our
- * loop. Owns @nif and @vh from the call on, also when it fails. NULL and *@err = -errno on failure.
+ * Makes a NIC on @m whose frames go through @nif; with @vh its queue pair is served by that, else
+ * by our loop. Owns @nif and @vh from the call on, also when it fails. NULL and *@err = -errno on
+ * failure.
  */
 struct virtio_device *net_new(struct machine *m, const struct net_params *params, struct netif *nif,
 			      struct vhost *vh, int *err) __must_check;
@@ -59,18 +60,24 @@ struct net_stats {
 	u64 tx_frames, tx_bytes, tx_dropped;
 };
 
-/* The counters of queue pair @pair of a NIC, or NULL when vhost moves its frames. Device lock held. */
+/*
+ * The counters of queue pair @pair of a NIC, or NULL when vhost moves its frames. Device lock held.
+ */
 const struct net_stats *net_device_stats(struct virtio_device *dev, unsigned pair);
 
 /*
- * net-user.c: the userspace data path of one queue pair, a uservq backend with the netif as one more loop
- * source. Freed by net_user_free(), after the device's backends.
+ * net-user.c: the userspace data path of one queue pair, a uservq backend with the netif as one
+ * more loop source. Freed by net_user_free(), after the device's backends.
  */
 struct net_user;
-struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, u16 first_vq) __must_check;
-void net_user_free(struct net_user *nu); /* NULL is fine */
+struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif,
+			      u16 first_vq) __must_check;
+void net_user_free(struct net_user *nu);                      /* NULL is fine */
 struct virtio_backend *net_user_backend(struct net_user *nu); /* for virtio_add_backend() */
 const struct net_stats *net_user_stats(const struct net_user *nu);
+
+/* Makes the loop come back to @vq after the other sources had a turn. */
+void net_kick_self(const struct virtq *vq);
 
 /* The device's handle_vq for the pair's queues. 0 or -errno, which breaks the device. */
 int net_user_handle(struct net_user *nu, struct virtq *vq);

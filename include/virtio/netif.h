@@ -10,17 +10,23 @@
 #include "types.h"
 
 /* virtio 1.3 5.1.6: with VERSION_1 num_buffers is always there */
-#define NET_HDR_LEN   12
+#define NET_HDR_LEN 12
 /* Bytes of a GSO frame with its Ethernet header and a VLAN tag */
 #define NET_MAX_FRAME (65535 + 14 + 4)
 
 struct netif;
 
 struct netif_ops {
-	/* Bytes moved, -EAGAIN, or another -errno: that frame is then dropped and counted, nothing else. */
+	/*
+	 * Bytes moved, -EAGAIN, or another -errno: that frame is then dropped and counted, nothing
+	 * else.
+	 */
 	long (*send)(struct netif *nif, const struct iovec *iov, unsigned nr);
 	long (*recv)(struct netif *nif, const struct iovec *iov, unsigned nr);
-	/* @features: what the driver acknowledged; 0 switches all offloads off. -errno of TUNSETOFFLOAD. */
+	/*
+	 * @features: what the driver acknowledged; 0 switches all offloads off. -errno of
+	 * TUNSETOFFLOAD.
+	 */
 	int (*set_offload)(struct netif *nif, u64 features);
 	void (*close)(struct netif *nif); /* frees it; undoes what opening it did to the host */
 };

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One vhost front, several wires. The front (vhost.c) is a backend: it knows the order of the protocol; a wire
- * (vhost-kernel.c: ioctl; vhost-user: a socket; tests: a fake) knows how each verb is said.
+ * One vhost front, several wires. The front (vhost.c) is a backend: it knows the order of the
+ * protocol; a wire (vhost-kernel.c: ioctl; vhost-user: a socket; tests: a fake) knows how each verb
+ * is said.
  *
- * Start:  set_features, set_mem, then for each ring NUM, BASE = vq->next_avail, ADDR, CALL, KICK, then enable.
- * Stop:   disable each ring, which flushes the worker, then get_base into vq->next_avail, then CALL and KICK off.
- * An eventfd per vhost hears of rings that the other side gave up (ERR): the device is then broken.
- * Never RESET_OWNER. NUM and BASE are refused by the kernel while a ring is enabled. Rank 4.
+ *	start	set_features, set_mem; for each ring NUM, BASE = vq->next_avail, ADDR, CALL, ERR,
+ *		KICK; then enable each
+ *	stop	disable each ring, which flushes the worker; get_base into vq->next_avail;
+ *		then KICK, CALL and ERR off
+ *
+ * The kernel refuses NUM and BASE while a ring is enabled. Never RESET_OWNER. One eventfd hears of
+ * rings that the other side gave up (ERR): the device is then broken. Rank 4.
  */
 #ifndef LKVM_VIRTIO_VHOST_H
 #define LKVM_VIRTIO_VHOST_H
@@ -24,7 +28,8 @@ struct vhost_ops {
 	int (*get_features)(struct vhost *vh, u64 features[2]);
 	int (*set_features)(struct vhost *vh, const u64 features[2]);
 	int (*set_mem)(struct vhost *vh, const struct guest_mem *mem);
-	int (*set_vring)(struct vhost *vh, unsigned i, const struct virtq *vq); /* num, base, addresses */
+	/* NUM, BASE and ADDR */
+	int (*set_vring)(struct vhost *vh, unsigned i, const struct virtq *vq);
 	int (*get_base)(struct vhost *vh, unsigned i, u16 *next_avail);
 	int (*set_kick)(struct vhost *vh, unsigned i, int fd);
 	int (*set_call)(struct vhost *vh, unsigned i, int fd);
@@ -36,11 +41,11 @@ struct vhost_ops {
 struct vhost {
 	struct virtio_backend be;
 	const struct vhost_ops *ops;
-	u64 features[2]; /* what the other side can do */
-	u64 arbiter[2];  /* the bits that it may veto; set by who opens the wire */
+	u64 features[2];           /* what the other side can do */
+	u64 arbiter[2];            /* the bits that it may veto; set by who opens the wire */
 	struct loop_src err;       /* what ERR signals; fd -1 = none */
 	struct virtio_device *dev; /* from the first start on */
-	bool complained; /* a verb failed and was reported: a guest can bring that about again and again */
+	bool complained;           /* a verb failed and was reported; a guest can repeat that */
 };
 
 /*
@@ -51,8 +56,8 @@ int vhost_init(struct vhost *vh, const struct vhost_ops *ops, u16 first, u16 nr)
 extern const struct virtio_backend_ops vhost_backend_ops;
 
 /*
- * vhost-kernel.c: opens /dev/vhost-net for one queue pair on @tap_fd (not owned) and becomes its owner.
- * On error NULL, *@err = -errno, and a message was logged.
+ * vhost-kernel.c: opens /dev/vhost-net for one queue pair on @tap_fd (not owned) and becomes its
+ * owner. On error NULL, *@err = -errno, and a message was logged.
  */
 struct vhost *vhost_net_open(int tap_fd, u16 first, int *err) __must_check;
 

@@ -12,7 +12,7 @@
 
 #define ARENA_LOW  (256 * KiB) /* below it the test may place things by hand */
 #define ARENA_HIGH (FAKE_RAM_HIGH + 256 * KiB)
-#define KEEP_END   (64 * KiB)  /* the same at the end of each arena */
+#define KEEP_END   (64 * KiB) /* the same at the end of each arena */
 
 /* virtio 1.3 4.1.4 */
 enum { CAP_COMMON = 1, CAP_NOTIFY, CAP_ISR, CAP_DEVICE };
@@ -126,21 +126,14 @@ static void take_cap(struct fake_driver *drv, unsigned cap)
 	u64 addr = bar_addr(drv, fake_pci_read(fm, drv->slot, cap + 4, 1), &io) + offset;
 
 	switch (fake_pci_read(fm, drv->slot, cap + 3, 1)) {
-	case CAP_COMMON:
-		drv->common = addr;
-		break;
-	case CAP_NOTIFY:
-		take_notify(drv, cap, addr, io);
-		break;
-	case CAP_ISR:
-		drv->isr = addr;
-		break;
+	case CAP_COMMON: drv->common = addr; break;
+	case CAP_NOTIFY: take_notify(drv, cap, addr, io); break;
+	case CAP_ISR: drv->isr = addr; break;
 	case CAP_DEVICE:
 		drv->config = addr;
 		drv->config_len = fake_pci_read(fm, drv->slot, cap + 12, 4);
 		break;
-	default:
-		break;
+	default: break;
 	}
 }
 
@@ -302,8 +295,8 @@ u64 fake_driver_config_irqs(struct fake_driver *drv)
 bool fake_driver_start(struct fake_driver *drv)
 {
 	set_status(drv, VIRTIO_S_DRIVER_OK);
-	return fake_driver_status(drv) == (VIRTIO_S_ACKNOWLEDGE | VIRTIO_S_DRIVER |
-					   VIRTIO_S_FEATURES_OK | VIRTIO_S_DRIVER_OK);
+	return fake_driver_status(drv) ==
+	       (VIRTIO_S_ACKNOWLEDGE | VIRTIO_S_DRIVER | VIRTIO_S_FEATURES_OK | VIRTIO_S_DRIVER_OK);
 }
 
 bool fake_driver_restart(struct fake_driver *drv)

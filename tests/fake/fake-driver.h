@@ -99,9 +99,22 @@ u64 fake_guest_read(struct fake_machine *fm, bool pio, u64 addr, unsigned len);
 
 /* Registers of the common configuration: offset. */
 enum {
-	VP_DFSELECT = 0, VP_DF = 4, VP_GFSELECT = 8, VP_GF = 12, VP_MSIX = 16, VP_NUMQ = 18,
-	VP_STATUS = 20, VP_GEN = 21, VP_QSELECT = 22, VP_QSIZE = 24, VP_QMSIX = 26, VP_QENABLE = 28,
-	VP_QNOFF = 30, VP_QDESC = 32, VP_QAVAIL = 40, VP_QUSED = 48,
+	VP_DFSELECT = 0,
+	VP_DF = 4,
+	VP_GFSELECT = 8,
+	VP_GF = 12,
+	VP_MSIX = 16,
+	VP_NUMQ = 18,
+	VP_STATUS = 20,
+	VP_GEN = 21,
+	VP_QSELECT = 22,
+	VP_QSIZE = 24,
+	VP_QMSIX = 26,
+	VP_QENABLE = 28,
+	VP_QNOFF = 30,
+	VP_QDESC = 32,
+	VP_QAVAIL = 40,
+	VP_QUSED = 48,
 };
 
 #define FAKE_INDIRECT_MAX 64 /* longer chains are laid out directly */
@@ -110,11 +123,11 @@ struct fake_driver_opts {
 	u16 size;          /* of each ring; 0 = what the device offers */
 	bool no_event_idx; /* do not accept these, also if they are offered */
 	bool no_indirect;
-	bool intx;         /* leave MSI-X off */
+	bool intx;          /* leave MSI-X off */
 	bool slow_doorbell; /* write doorbells to the bus, as if there were no ioeventfd */
-	bool mem_doorbell; /* prefer the doorbell in memory to the one in I/O space */
-	bool rings_high;   /* rings above 4 GiB */
-	u64 features[2];   /* accept only these of the device's own bits; both 0 = all offered */
+	bool mem_doorbell;  /* prefer the doorbell in memory to the one in I/O space */
+	bool rings_high;    /* rings above 4 GiB */
+	u64 features[2];    /* accept only these of the device's own bits; both 0 = all offered */
 };
 
 struct fake_seg {
@@ -136,8 +149,8 @@ struct fake_vq {
 
 	/* the driver's own state */
 	u16 free_head, nr_free;
-	u16 avail_idx;  /* next entry to fill; published by fake_vq_publish() */
-	u16 published;  /* what the device may see */
+	u16 avail_idx; /* next entry to fill; published by fake_vq_publish() */
+	u16 published; /* what the device may see */
 	u16 last_used;
 	void *cookie[VIRTQ_MAX_SIZE];
 	u16 chain_len[VIRTQ_MAX_SIZE];
@@ -242,9 +255,9 @@ int fake_vq_add(struct fake_vq *vq, const struct fake_seg *segs, unsigned n, voi
 /* Makes an index available that the test laid out itself in vq->desc. Not published yet. */
 void fake_vq_add_head(struct fake_vq *vq, u16 head);
 
-void fake_vq_publish(struct fake_vq *vq);          /* avail->idx */
-void fake_vq_ring(struct fake_vq *vq);             /* the doorbell, in any case */
-bool fake_vq_kick(struct fake_vq *vq);             /* publish, ring if wanted; true = rung */
+void fake_vq_publish(struct fake_vq *vq); /* avail->idx */
+void fake_vq_ring(struct fake_vq *vq);    /* the doorbell, in any case */
+bool fake_vq_kick(struct fake_vq *vq);    /* publish, ring if wanted; true = rung */
 
 /* The next used chain's cookie, or NULL; @len may be NULL. */
 void *fake_vq_get(struct fake_vq *vq, u32 *len);

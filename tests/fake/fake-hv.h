@@ -25,8 +25,8 @@ struct fake_hv {
 	struct hv hv;
 	pthread_mutex_t lock;
 
-	bool level[FAKE_HV_PINS];     /* what irq_line said last */
-	u64 rises[FAKE_HV_PINS];      /* how often it went up */
+	bool level[FAKE_HV_PINS]; /* what irq_line said last */
+	u64 rises[FAKE_HV_PINS];  /* how often it went up */
 	bool routed[HV_MAX_GSI];
 	struct msi_msg route[HV_MAX_GSI];
 	struct fake_irqfd {

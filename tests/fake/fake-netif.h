@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A netif whose other end is in the test: a pair of packet sockets, each packet a frame with its 12
- * bytes of virtio header in front, as on a tap. So reads cut what does not fit, writes fail with EAGAIN
- * when the other end is full, and a peer that closes is a hang-up event.
+ * bytes of virtio header in front, as on a tap. So reads cut what does not fit, writes fail with
+ * EAGAIN when the other end is full, and a peer that closes is a hang-up event.
  */
 #ifndef LKVM_TESTS_FAKE_NETIF_H
 #define LKVM_TESTS_FAKE_NETIF_H
@@ -11,8 +11,8 @@
 
 struct fake_netif {
 	struct netif nif;
-	int peer;         /* the test's end; -1 = closed */
-	u64 offload;      /* what set_offload said last */
+	int peer;    /* the test's end; -1 = closed */
+	u64 offload; /* what set_offload said last */
 	unsigned nr_offload, nr_sends, nr_recvs;
 	int fail_offload; /* -errno that set_offload returns; 0 = it works */
 	int fail_send;    /* -errno that the next send returns, once */
@@ -22,10 +22,16 @@ struct fake_netif {
 /* All offload features, MTU 1500. Ends the test when sockets cannot be had. */
 struct fake_netif *fake_netif_new(void);
 
-/* Puts a frame of @len bytes (header not counted) on the wire towards the guest. False = the wire is full. */
+/*
+ * Puts a frame of @len bytes (header not counted) on the wire towards the guest. False = the wire
+ * is full.
+ */
 bool fake_netif_inject(struct fake_netif *fn, const void *frame, u32 len);
 
-/* Takes a frame that the guest sent; header in @hdr (12 bytes) unless NULL. Its length without header, -1 = none. */
+/*
+ * Takes a frame that the guest sent; header in @hdr (12 bytes) unless NULL. Its length without
+ * header, -1 = none.
+ */
 long fake_netif_take(struct fake_netif *fn, void *hdr, void *frame, u32 room);
 
 /* Throws away all that is on the wire, in both directions. */

@@ -62,13 +62,16 @@ bool fake_nic_restart(struct fake_nic *nic);
 /* --- the guest --- */
 
 /*
- * Posts @n receive buffers; each is a chain with the given segment lengths (the last one is 0), or one
- * of a single segment.
+ * Posts @n receive buffers; each is a chain with the given segment lengths (the last one is 0), or
+ * one of a single segment.
  */
 void fake_nic_post(struct fake_nic *nic, unsigned n, u32 len);
 void fake_nic_post_cut(struct fake_nic *nic, unsigned n, const u32 *lens);
 
-/* Sends a frame: as one buffer, or cut up (the last length is 0 = the rest). False = the ring is full. */
+/*
+ * Sends a frame: as one buffer, or cut up (the last length is 0 = the rest). False = the ring is
+ * full.
+ */
 bool fake_nic_send(struct fake_nic *nic, const void *frame, u32 len);
 bool fake_nic_send_cut(struct fake_nic *nic, const void *frame, u32 len, const u32 *lens);
 
@@ -76,8 +79,8 @@ bool fake_nic_send_cut(struct fake_nic *nic, const void *frame, u32 len, const u
 unsigned fake_nic_reap(struct fake_nic *nic);
 
 /*
- * Takes a frame that the device received; its length, or -1 = none yet. *@num_buffers (may be NULL) as the
- * header says. Fails the test when fewer used elements are visible than the header says.
+ * Takes a frame that the device received; its length, or -1 = none yet. *@num_buffers (may be NULL)
+ * as the header says. Fails the test when fewer used elements are visible than the header says.
  */
 long fake_nic_recv(struct fake_nic *nic, void *frame, u32 room, u16 *num_buffers);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the vhost worker of the kernel does, in a thread: frames from ring 1 to the backend, and from the backend to
- * ring 0. Written from the specification, not from virtq.c; simple, not fast.
+ * What the vhost worker of the kernel does, in a thread: frames from ring 1 to the backend, and
+ * from the backend to ring 0. Written from the specification, not from virtq.c; simple, not fast.
  */
 #include <poll.h>
 #include <sys/socket.h>
@@ -28,7 +28,8 @@ static bool has(const struct fake_vhost *fv, unsigned bit)
 
 /* --- the ring --- */
 
-static bool add_pieces(const struct fake_vhost *fv, u64 gpa, u64 len, struct iovec *iov, unsigned *n)
+static bool add_pieces(const struct fake_vhost *fv, u64 gpa, u64 len, struct iovec *iov,
+		       unsigned *n)
 {
 	while (len) {
 		const struct mem_region *r = NULL;
@@ -162,7 +163,8 @@ static void kicks(struct fake_vhost *fv, struct fake_vring *r, bool on)
 	if (!has(fv, VIRTIO_B_EVENT_IDX))
 		__atomic_store_n(&r->used->flags, on ? 0 : 1, __ATOMIC_RELAXED);
 	else if (on)
-		__atomic_store_n((u16 *)(void *)&r->used->ring[r->num], r->avail_idx, __ATOMIC_RELAXED);
+		__atomic_store_n((u16 *)(void *)&r->used->ring[r->num], r->avail_idx,
+				 __ATOMIC_RELAXED);
 	__sync_synchronize();
 }
 
@@ -200,7 +202,8 @@ static void run_tx(struct fake_vhost *fv, struct fake_vring *r)
 				return;
 			}
 			/* what a tap would answer EINVAL to is dropped */
-			if (c.out_len >= NET_HDR_LEN + 14 && c.out_len <= NET_HDR_LEN + NET_MAX_FRAME &&
+			if (c.out_len >= NET_HDR_LEN + 14 &&
+			    c.out_len <= NET_HDR_LEN + NET_MAX_FRAME &&
 			    sendmsg(fv->backend, &msg, MSG_NOSIGNAL) < 0 && errno == EAGAIN) {
 				r->last_avail--;
 				r->waiting = true;
@@ -215,8 +218,12 @@ static void run_tx(struct fake_vhost *fv, struct fake_vring *r)
 		give_up(r);
 }
 
-/* Chains for a packet of @len bytes. Their number, 0 = not enough, -1 = malformed, -2 = it can never fit. */
-static int get_buffers(struct fake_vhost *fv, struct fake_vring *r, u64 len, struct iovec *iov, unsigned *nr_iov)
+/*
+ * Chains for a packet of @len bytes. Their number, 0 = not enough, -1 = malformed, -2 = it can
+ * never fit.
+ */
+static int get_buffers(struct fake_vhost *fv, struct fake_vring *r, u64 len, struct iovec *iov,
+		       unsigned *nr_iov)
 {
 	bool mrg = has(fv, NET_B_MRG_RXBUF);
 	u64 have = 0;

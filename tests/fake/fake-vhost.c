@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The fake vhost: verbs and their rules. Theory of operation: fake-vhost.h. The worker: fake-vhost-worker.c. */
+/*
+ * The fake vhost: verbs and their rules. Theory of operation: fake-vhost.h. The worker:
+ * fake-vhost-worker.c.
+ */
 #include <fcntl.h>
 #define _LINUX_VIRTIO_RING_H /* as in vhost-kernel.c */
 #include <linux/vhost.h>
@@ -84,7 +87,8 @@ static int refuse(struct fake_vhost *fv, enum fake_verb verb, struct fake_vring 
 		return -EBUSY;
 	if (verb == FV_FEATURES && ((u64)value & ~fv->supported))
 		return -EOPNOTSUPP;
-	if (verb == FV_FEATURES && ((u64)value & (BIT(26) | BIT(27) | BIT(VIRTIO_B_ACCESS_PLATFORM))))
+	if (verb == FV_FEATURES &&
+	    ((u64)value & (BIT(26) | BIT(27) | BIT(VIRTIO_B_ACCESS_PLATFORM))))
 		return -EPROTO; /* the kernel would take it, and do what nobody here wants */
 	if ((verb == FV_NUM || verb == FV_BASE) && r->enabled)
 		return -EBUSY;
@@ -128,7 +132,10 @@ static int verb(struct fake_vhost *fv, enum fake_verb v, unsigned ring, s64 valu
 	else if (!ret && v == FV_BACKEND)
 		ret = set_backend(fv, r, value >= 0);
 	else if (!ret && (v == FV_CALL || v == FV_KICK || v == FV_ERR))
-		ret = set_fd(v == FV_CALL ? &r->call : v == FV_KICK ? &r->kick : &r->err, (int)value);
+		ret = set_fd(v == FV_CALL   ? &r->call
+			     : v == FV_KICK ? &r->kick
+					    : &r->err,
+			     (int)value);
 	if (ret == -EFAULT || ret == -EINVAL)
 		fv->misuse++;
 	if (v == FV_CALL || v == FV_KICK || v == FV_ERR || v == FV_BACKEND)
@@ -226,7 +233,8 @@ static int ioctl_mem(struct fake_vhost *fv, const struct vhost_memory *table)
 
 		if (from->flags_padding)
 			return -EINVAL;
-		r[i] = (struct mem_region){ .gpa = from->guest_phys_addr, .size = from->memory_size,
+		r[i] = (struct mem_region){ .gpa = from->guest_phys_addr,
+					    .size = from->memory_size,
 					    .hva = (void *)(uintptr_t)from->userspace_addr };
 	}
 	return verb(fv, FV_MEM, 0, table->nregions, r);
@@ -251,38 +259,27 @@ int fake_vhost_ioctl(struct fake_vhost *fv, unsigned long request, void *arg)
 	int r;
 
 	switch (request) {
-	case VHOST_SET_OWNER:
-		return verb(fv, FV_OWNER, 0, 0, NULL);
+	case VHOST_SET_OWNER: return verb(fv, FV_OWNER, 0, 0, NULL);
 	case VHOST_GET_FEATURES:
 		*(u64 *)arg = fv->supported;
 		return verb(fv, FV_GET_FEATURES, 0, 0, NULL);
-	case VHOST_SET_FEATURES:
-		return verb(fv, FV_FEATURES, 0, (s64)*(u64 *)arg, NULL);
-	case VHOST_SET_MEM_TABLE:
-		return ioctl_mem(fv, arg);
-	case VHOST_SET_VRING_NUM:
-		return verb(fv, FV_NUM, state->index, state->num, NULL);
-	case VHOST_SET_VRING_BASE:
-		return verb(fv, FV_BASE, state->index, state->num, NULL);
+	case VHOST_SET_FEATURES: return verb(fv, FV_FEATURES, 0, (s64) * (u64 *)arg, NULL);
+	case VHOST_SET_MEM_TABLE: return ioctl_mem(fv, arg);
+	case VHOST_SET_VRING_NUM: return verb(fv, FV_NUM, state->index, state->num, NULL);
+	case VHOST_SET_VRING_BASE: return verb(fv, FV_BASE, state->index, state->num, NULL);
 	case VHOST_GET_VRING_BASE:
 		r = verb(fv, FV_GET_BASE, state->index, 0, &base);
 		state->num = base;
 		return r;
-	case VHOST_SET_VRING_ADDR:
-		return ioctl_addr(fv, arg);
-	case VHOST_SET_VRING_KICK:
-		return verb(fv, FV_KICK, file->index, file->fd, NULL);
-	case VHOST_SET_VRING_CALL:
-		return verb(fv, FV_CALL, file->index, file->fd, NULL);
-	case VHOST_SET_VRING_ERR:
-		return verb(fv, FV_ERR, file->index, file->fd, NULL);
+	case VHOST_SET_VRING_ADDR: return ioctl_addr(fv, arg);
+	case VHOST_SET_VRING_KICK: return verb(fv, FV_KICK, file->index, file->fd, NULL);
+	case VHOST_SET_VRING_CALL: return verb(fv, FV_CALL, file->index, file->fd, NULL);
+	case VHOST_SET_VRING_ERR: return verb(fv, FV_ERR, file->index, file->fd, NULL);
 	case VHOST_NET_SET_BACKEND:
 		if (file->fd >= 0 && file->fd != fv->backend)
 			return -ENOTSOCK;
 		return verb(fv, FV_BACKEND, file->index, file->fd, NULL);
-	default:
-		fv->misuse++;
-		return -ENOTTY;
+	default: fv->misuse++; return -ENOTTY;
 	}
 }
 
@@ -349,8 +346,9 @@ void fake_vhost_free(struct fake_vhost *fv)
 
 const char *fake_vhost_said(struct fake_vhost *fv, char *buf, size_t len)
 {
-	static const char *const name[] = { "OWNER", "GET_FEATURES", "FEATURES", "MEM", "NUM", "BASE", "ADDR",
-					    "CALL", "ERR", "KICK", "BACKEND", "GET_BASE" };
+	static const char *const name[] = { "OWNER", "GET_FEATURES", "FEATURES", "MEM",
+					    "NUM",   "BASE",         "ADDR",     "CALL",
+					    "ERR",   "KICK",         "BACKEND",  "GET_BASE" };
 	size_t n = 0;
 
 	_Static_assert(ARRAY_SIZE(name) == FV_NR, "a name for each verb");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A vhost-net in a thread of the test: it keeps the rules of the kernel's, and moves frames between two rings
- * and a socket or tap with ring code of its own, so that it can disagree with ours.
+ * A vhost-net in a thread of the test: it keeps the rules of the kernel's, and moves frames between
+ * two rings and a socket or tap with ring code of its own, so that it can disagree with ours.
  *
- * Theory of operation: each verb is one ioctl of the kernel's, with the kernel's checks and errors, and is
- * recorded. Two wires lead here: struct vhost_ops (fake_vhost_new) for tests of the front, and a
- * decoder of the ioctls themselves (fake_vhost_ioctl) for tests of vhost-kernel.c. The worker
+ * Theory of operation: each verb is one ioctl of the kernel's, with the kernel's checks and errors,
+ * and is recorded. Two wires lead here: struct vhost_ops (fake_vhost_new) for tests of the front,
+ * and a decoder of the ioctls themselves (fake_vhost_ioctl) for tests of vhost-kernel.c. The worker
  * polls the kicks and the backend, and does all its work under the lock; so a verb that takes the
  * lock has flushed it.
  *
- * What the kernel would refuse is refused and counted in misuse: a front that works never gets there, unless
- * the test makes the n-th verb fail.
+ * What the kernel would refuse is refused and counted in misuse: a front that works never gets
+ * there, unless the test makes the n-th verb fail.
  */
 #ifndef LKVM_TESTS_FAKE_VHOST_H
 #define LKVM_TESTS_FAKE_VHOST_H
@@ -21,8 +21,19 @@
 #include "virtio/vhost.h"
 
 enum fake_verb {
-	FV_OWNER, FV_GET_FEATURES, FV_FEATURES, FV_MEM, FV_NUM, FV_BASE, FV_ADDR, FV_CALL, FV_ERR, FV_KICK,
-	FV_BACKEND, FV_GET_BASE, FV_NR
+	FV_OWNER,
+	FV_GET_FEATURES,
+	FV_FEATURES,
+	FV_MEM,
+	FV_NUM,
+	FV_BASE,
+	FV_ADDR,
+	FV_CALL,
+	FV_ERR,
+	FV_KICK,
+	FV_BACKEND,
+	FV_GET_BASE,
+	FV_NR
 };
 
 struct fake_call {
@@ -71,11 +82,13 @@ struct fake_vhost {
 /* What a kernel of today answers to VHOST_GET_FEATURES, private bits included. */
 #define FAKE_VHOST_FEATURES \
 	(BIT(24) | BIT(26) | BIT(27) | BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) | \
-	 BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_VERSION_1) | BIT(VIRTIO_B_ACCESS_PLATFORM) | BIT(35))
+	 BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_VERSION_1) | BIT(VIRTIO_B_ACCESS_PLATFORM) | \
+	 BIT(35))
 
 /*
- * Starts the worker for rings whose frames go through @backend. As a vhost for queues [first, first + 2). Lives until
- * fake_vhost_free(), also after the device closed it: so that the test can read the record.
+ * Starts the worker for rings whose frames go through @backend. As a vhost for queues [first, first
+ * + 2). Lives until fake_vhost_free(), also after the device closed it: so that the test can read
+ * the record.
  */
 struct fake_vhost *fake_vhost_new(int backend, u64 supported, u16 first);
 void fake_vhost_free(struct fake_vhost *fv);

@@ -4,9 +4,9 @@
  *
  * Theory of operation: written against the specification and not against virtq.c, so that a mistake
  * is not made twice. Free descriptors, and those of a chain in flight, are linked in private memory
- * (next_free), since a hostile test scribbles over the real ones. The mirror image of virtq.c's orders: descriptors, then
- * avail->idx (release); used->idx (acquire), then the elements; a full fence between a store and
- * the look that decides on a doorbell or on sleeping.
+ * (next_free), since a hostile test scribbles over the real ones. The mirror image of virtq.c's
+ * orders: descriptors, then avail->idx (release); used->idx (acquire), then the elements; a full
+ * fence between a store and the look that decides on a doorbell or on sleeping.
  */
 #include "fake-driver.h"
 
@@ -95,7 +95,9 @@ static void fill_table(struct vring_desc *table, const u16 *index, const struct 
 			.len = segs[i].len,
 			.flags = (u16)((segs[i].write ? VRING_DESC_F_WRITE : 0) |
 				       (last ? 0 : VRING_DESC_F_NEXT)),
-			.next = (u16)(last ? 0 : index ? index[i + 1] : i + 1),
+			.next = (u16)(last    ? 0
+				      : index ? index[i + 1]
+					      : i + 1),
 		};
 	}
 }
@@ -115,8 +117,8 @@ static u16 add_indirect(struct fake_vq *vq, const struct fake_seg *segs, unsigne
 	u64 gpa = vq->indirect_gpa + head * FAKE_INDIRECT_MAX * 16ULL;
 
 	fill_table(fake_ptr(vq->drv, gpa, n * 16ULL), NULL, segs, n);
-	vq->desc[head] = (struct vring_desc){ .addr = gpa, .len = n * 16,
-					      .flags = VRING_DESC_F_INDIRECT };
+	vq->desc[head] =
+		(struct vring_desc){ .addr = gpa, .len = n * 16, .flags = VRING_DESC_F_INDIRECT };
 	vq->chain_len[head] = 1;
 	return head;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A whole VM with the n-th call failing, for each n: building it, running it and taking it apart must
- * end in order, with nothing left, whichever ioctl, mapping, allocation or thread cannot be had.
+ * A whole VM with the n-th call failing, for each n: building it, running it and taking it apart
+ * must end in order, with nothing left, whichever ioctl, mapping, allocation or thread cannot be
+ * had.
  */
 #include <fcntl.h>
 
@@ -20,7 +21,10 @@ static int live_once(void)
 		.name = "test",
 		.mem = 16 * MiB,
 		.nr_cpus = 2,
-		.boot = { .kernel_path = "payload", .kernel_fd = kernel_fd, .initrd_fd = -1, .cmdline = "poweroff" },
+		.boot = { .kernel_path = "payload",
+			  .kernel_fd = kernel_fd,
+			  .initrd_fd = -1,
+			  .cmdline = "poweroff" },
 	};
 	struct vm *vm;
 	int err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The whole program on a real KVM with the payload guest: how a VM ends, what its status is, what is left.
- * Needs /dev/kvm; $LKVM is the program ($LKVM_DIR/lkvm by default), $PAYLOAD the guest.
+ * The whole program on a real KVM with the payload guest: how a VM ends, what its status is, what
+ * is left. Needs /dev/kvm; $LKVM is the program ($LKVM_DIR/lkvm by default), $PAYLOAD the guest.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -53,8 +53,14 @@ static int scratch(void)
 /* Runs the program with the payload, its command line and more options (NULL-terminated). */
 static struct result lkvm(const char *cmdline, const char *const *more)
 {
-	const char *argv[MAX_ARGS] = { env("LKVM", "./lkvm"), "run", "-k",
-				       env("PAYLOAD", "build/guest/payload.elf"), "-m", "128", "-p", cmdline };
+	const char *argv[MAX_ARGS] = { env("LKVM", "./lkvm"),
+				       "run",
+				       "-k",
+				       env("PAYLOAD", "build/guest/payload.elf"),
+				       "-m",
+				       "128",
+				       "-p",
+				       cmdline };
 	int out = scratch(), err = scratch(), n = 8, status;
 	struct result r;
 	pid_t pid;
@@ -79,7 +85,8 @@ static struct result lkvm(const char *cmdline, const char *const *more)
 	return r;
 }
 
-static void check_run(const char *cmdline, const char *const *more, int status, const char *out, const char *err)
+static void check_run(const char *cmdline, const char *const *more, int status, const char *out,
+		      const char *err)
 {
 	struct result r;
 
@@ -94,7 +101,8 @@ static void check_run(const char *cmdline, const char *const *more, int status, 
 
 static void t_poweroff(void)
 {
-	check_run("poweroff", NULL, 0, "payload: console=ttyS0 panic=-1 poweroff", "guest powered off");
+	check_run("poweroff", NULL, 0, "payload: console=ttyS0 panic=-1 poweroff",
+		  "guest powered off");
 }
 
 static void t_reset_acpi(void)
@@ -115,7 +123,9 @@ static void t_reset_cf9(void)
 /* Each life begins with its line on the console; the last one ends by the time limit. */
 static void t_restart(void)
 {
-	static const char *const more[] = { "--reboot", "restart", "--timeout", "2", "-c", "2", NULL };
+	static const char *const more[] = {
+		"--reboot", "restart", "--timeout", "2", "-c", "2", NULL
+	};
 	struct result r;
 	int lives = 0;
 
@@ -176,8 +186,15 @@ static void t_smp(void)
 /* A full pipe that nobody reads holds the guest, and not the end of the VM. */
 static void t_stuck_reader(void)
 {
-	const char *argv[] = { env("LKVM", "./lkvm"), "run", "-k", env("PAYLOAD", "build/guest/payload.elf"),
-			       "-p", "flood", "--timeout", "2", NULL };
+	const char *argv[] = { env("LKVM", "./lkvm"),
+			       "run",
+			       "-k",
+			       env("PAYLOAD", "build/guest/payload.elf"),
+			       "-p",
+			       "flood",
+			       "--timeout",
+			       "2",
+			       NULL };
 	int p[2], status;
 	pid_t pid;
 
@@ -200,7 +217,7 @@ static void t_stuck_reader(void)
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_poweroff), T(t_reset_acpi), T(t_reset_i8042), T(t_reset_cf9),
-		       T(t_restart),
-		       T(t_triple_fault), T(t_panic_is_no_clean_reset), T(t_timeout), T(t_string_io),
-		       T(t_pci_config), T(t_memory_ends), T(t_smp), T(t_stuck_reader));
+		       T(t_restart), T(t_triple_fault), T(t_panic_is_no_clean_reset), T(t_timeout),
+		       T(t_string_io), T(t_pci_config), T(t_memory_ends), T(t_smp),
+		       T(t_stuck_reader));
 }

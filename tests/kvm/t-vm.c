@@ -34,7 +34,10 @@ static struct vm_config config(const char *cmdline, int kernel_fd)
 		.name = "test",
 		.mem = 64 * MiB,
 		.nr_cpus = 2,
-		.boot = { .kernel_path = "payload", .kernel_fd = kernel_fd, .initrd_fd = -1, .cmdline = cmdline },
+		.boot = { .kernel_path = "payload",
+			  .kernel_fd = kernel_fd,
+			  .initrd_fd = -1,
+			  .cmdline = cmdline },
 	};
 }
 

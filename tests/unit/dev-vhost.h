@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A /dev/vhost-net for one test program: defines open() and ioctl() for it, which connect that path to
- * the fake vhost that fake_nic_dev_vhost names, and pass everything else on to the kernel.
+ * A /dev/vhost-net for one test program: defines open() and ioctl() for it, which connect that path
+ * to the fake vhost that fake_nic_dev_vhost names, and pass everything else on to the kernel.
  */
 #ifndef LKVM_TESTS_DEV_VHOST_H
 #define LKVM_TESTS_DEV_VHOST_H

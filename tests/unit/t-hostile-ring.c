@@ -295,18 +295,41 @@ static const struct {
 	void (*fn)(struct attack *a);
 	enum { ANY, WITH_INDIRECT, WITHOUT_INDIRECT } when;
 } attacks[] = {
-#define A(f, when) { #f, f, when }
-	A(self_loop, ANY), A(two_cycle, ANY), A(empty_loop, ANY), A(next_is_size, ANY),
-	A(next_is_ffff, ANY), A(head_is_size, ANY), A(head_is_ffff, ANY), A(size_plus_one, ANY),
-	A(readable_after_writable, ANY), A(wraps, ANY), A(wraps_to_zero, ANY), A(in_a_bar, ANY),
-	A(in_the_hole, ANY), A(over_the_end, ANY), A(into_the_hole, ANY),
-	A(last_at_bad_address, ANY), A(idx_jumps, ANY), A(idx_back, ANY), A(idx_half_way, ANY),
-	A(nested, WITH_INDIRECT), A(nested_in_itself, WITH_INDIRECT),
-	A(table_not_whole, WITH_INDIRECT), A(table_empty, WITH_INDIRECT),
-	A(table_too_long, WITH_INDIRECT), A(table_and_next, WITH_INDIRECT),
-	A(table_loop, WITH_INDIRECT), A(table_next_outside, WITH_INDIRECT),
-	A(table_in_the_hole, WITH_INDIRECT), A(table_half_in_the_hole, WITH_INDIRECT),
-	A(table_wraps, WITH_INDIRECT), A(table_not_negotiated, WITHOUT_INDIRECT),
+#define A(f, when) \
+	{ \
+#f, f, when \
+	}
+	A(self_loop, ANY),
+	A(two_cycle, ANY),
+	A(empty_loop, ANY),
+	A(next_is_size, ANY),
+	A(next_is_ffff, ANY),
+	A(head_is_size, ANY),
+	A(head_is_ffff, ANY),
+	A(size_plus_one, ANY),
+	A(readable_after_writable, ANY),
+	A(wraps, ANY),
+	A(wraps_to_zero, ANY),
+	A(in_a_bar, ANY),
+	A(in_the_hole, ANY),
+	A(over_the_end, ANY),
+	A(into_the_hole, ANY),
+	A(last_at_bad_address, ANY),
+	A(idx_jumps, ANY),
+	A(idx_back, ANY),
+	A(idx_half_way, ANY),
+	A(nested, WITH_INDIRECT),
+	A(nested_in_itself, WITH_INDIRECT),
+	A(table_not_whole, WITH_INDIRECT),
+	A(table_empty, WITH_INDIRECT),
+	A(table_too_long, WITH_INDIRECT),
+	A(table_and_next, WITH_INDIRECT),
+	A(table_loop, WITH_INDIRECT),
+	A(table_next_outside, WITH_INDIRECT),
+	A(table_in_the_hole, WITH_INDIRECT),
+	A(table_half_in_the_hole, WITH_INDIRECT),
+	A(table_wraps, WITH_INDIRECT),
+	A(table_not_negotiated, WITHOUT_INDIRECT),
 #undef A
 };
 
@@ -402,9 +425,14 @@ static void t_zero_length(void)
 
 	for (int i = 0; i < 4; i++) {
 		open_device(&a, i & 1, i & 2, 0);
-		CHECK_EQ(fake_vq_request(a.vq, (struct fake_seg[]){ { 0xdead00000000, 0 },
-				{ a.data, 8 }, { a.data, 0 }, { a.data + 8, 8, true },
-				{ UINT64_MAX, 0, true } }, 5, &len), 0);
+		CHECK_EQ(fake_vq_request(a.vq,
+					 (struct fake_seg[]){ { 0xdead00000000, 0 },
+							      { a.data, 8 },
+							      { a.data, 0 },
+							      { a.data + 8, 8, true },
+							      { UINT64_MAX, 0, true } },
+					 5, &len),
+			 0);
 		CHECK_EQ(len, 8);
 		CHECK_EQ(fake_vq_request(a.vq, (struct fake_seg[]){ { 0, 0 } }, 1, &len), 0);
 		CHECK_EQ(len, 0);

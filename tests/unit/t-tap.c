@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * tap.c against the kernel's own tun driver, in a network namespace of each test's own: nothing of the
- * host's network is touched. Skipped, with the reason, where that namespace or /dev/net/tun cannot
- * be had.
+ * tap.c against the kernel's own tun driver, in a network namespace of each test's own: nothing of
+ * the host's network is touched. Skipped, with the reason, where that namespace or /dev/net/tun
+ * cannot be had.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -122,7 +122,8 @@ static void check_addr(const char *name, const char *addr, const char *mask)
 {
 	char a[INET_ADDRSTRLEN], m[INET_ADDRSTRLEN];
 
-	if (strcmp(if_addr(name, SIOCGIFADDR, a), addr) || strcmp(if_addr(name, SIOCGIFNETMASK, m), mask)) {
+	if (strcmp(if_addr(name, SIOCGIFADDR, a), addr) ||
+	    strcmp(if_addr(name, SIOCGIFNETMASK, m), mask)) {
 		printf("# %s has address %s mask %s, not %s %s\n", name, a, m, addr, mask);
 		tap_failed++;
 	}
@@ -155,7 +156,8 @@ static void delete_if(const char *name)
 		struct nlmsghdr nh;
 		struct ifinfomsg ifi;
 	} req = {
-		.nh = { .nlmsg_len = sizeof(req), .nlmsg_type = RTM_DELLINK,
+		.nh = { .nlmsg_len = sizeof(req),
+			.nlmsg_type = RTM_DELLINK,
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
 		.ifi = { .ifi_index = (int)if_nametoindex(name) },
 	};
@@ -224,8 +226,15 @@ static void t_made_with_name_and_address(void)
 
 static void t_bad_values(void)
 {
-	static const char *const bad_ip[] = { "", "10.0.0", "10.0.0.1/0", "10.0.0.1/33", "10.0.0.1/",
-					      "10.0.0.1/8x", "10.0.0.1/+8", "10.0.0.256", "host",
+	static const char *const bad_ip[] = { "",
+					      "10.0.0",
+					      "10.0.0.1/0",
+					      "10.0.0.1/33",
+					      "10.0.0.1/",
+					      "10.0.0.1/8x",
+					      "10.0.0.1/+8",
+					      "10.0.0.256",
+					      "host",
 					      "1000000000000000000000.0.0.1" };
 	int err;
 
@@ -281,7 +290,7 @@ static void t_multi_queue(void)
 	second = open_tap("t0", NULL, NULL, NULL, &err); /* the kernel would let it in beside us */
 	CHECK(!second);
 	CHECK_EQ(err, -EBUSY);
-	check_said("tap t0: busy: another program has it open");
+	check_said("-n: tapif=t0: Device or resource busy: another program has it open");
 	nif->ops->close(nif);
 	nif = open_tap("t0", NULL, NULL, NULL, &err);
 	REQUIRE(nif);
@@ -299,7 +308,7 @@ static void t_busy(void)
 	REQUIRE(nif);
 	CHECK(!open_tap("t0", NULL, NULL, NULL, &err));
 	CHECK_EQ(err, -EBUSY);
-	check_said("tap t0: busy: another program has it open");
+	check_said("-n: tapif=t0: Device or resource busy: another program has it open");
 	nif->ops->close(nif);
 }
 
@@ -312,12 +321,12 @@ static void t_not_a_tap(void)
 	make_persistent("n0", IFF_TUN | IFF_NO_PI);
 	CHECK(!open_tap("n0", NULL, NULL, NULL, &err));
 	CHECK_EQ(err, -EINVAL);
-	check_said("tap n0: it is a tun, not a tap");
+	check_said("-n: tapif=n0: this is of kind tun, not a tap");
 	CHECK(!open_tap("lo", NULL, NULL, NULL, &err));
-	check_said("tap lo: it is a");
+	check_said("-n: tapif=lo: this is of kind");
 	if (if_ioctl("br0", SIOCBRADDBR, &ifr) == 0) {
 		CHECK(!open_tap("br0", NULL, NULL, NULL, &err));
-		check_said("tap br0: it is a bridge, not a tap");
+		check_said("-n: tapif=br0: this is of kind bridge, not a tap");
 	}
 }
 
@@ -334,7 +343,8 @@ static void t_script(void)
 	snprintf(out, sizeof(out), "%s.out", path);
 	snprintf(text, sizeof(text),
 		 "#!/bin/sh\n{ echo $1 $#; ls -l /proc/self/fd | grep -c net/tun; "
-		 "grep -c 'SigBlk:.0000000000000000' /proc/self/status; } > %s\n", out);
+		 "grep -c 'SigBlk:.0000000000000000' /proc/self/status; } > %s\n",
+		 out);
 	unlink(path);
 	write_script(path, text);
 	snprintf(out, sizeof(out), "%s", strstr(text, "/tmp/"));
@@ -414,7 +424,10 @@ static void t_mtu(void)
 	CHECK_EQ(ifr.ifr_mtu, 9000);
 }
 
-/* What the driver acknowledged, and what the kernel then may hand us: receive checksums and TSO over IPv4. */
+/*
+ * What the driver acknowledged, and what the kernel then may hand us: receive checksums and TSO
+ * over IPv4.
+ */
 static void t_offload(void)
 {
 	const u64 csum = BIT(NET_B_GUEST_CSUM), tso4 = BIT(NET_B_GUEST_TSO4);
@@ -453,7 +466,8 @@ static void t_offload(void)
 
 static int packet_socket(const char *ifname)
 {
-	struct sockaddr_ll sll = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
+	struct sockaddr_ll sll = { .sll_family = AF_PACKET,
+				   .sll_protocol = htons(ETH_P_ALL),
 				   .sll_ifindex = (int)if_nametoindex(ifname) };
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
 
@@ -591,13 +605,13 @@ static void t_no_driver(void)
 		SKIP("no mount namespace: %s", strerror(errno));
 	CHECK(!open_tap(NULL, NULL, NULL, NULL, &err));
 	CHECK_EQ(err, -ENOENT);
-	check_said("tap: /dev/net/tun: No such file or directory; modprobe tun");
+	check_said("-n: mode=tap: /dev/net/tun: No such file or directory; modprobe tun");
 }
 
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_made), T(t_made_with_name_and_address), T(t_bad_values),
 		       T(t_existing_is_left_as_it_was), T(t_multi_queue), T(t_busy), T(t_not_a_tap),
-		       T(t_script), T(t_script_fails), T(t_downscript), T(t_mtu), T(t_offload), T(t_frames),
-		       T(t_down_and_deleted), T(t_no_capability), T(t_no_driver));
+		       T(t_script), T(t_script_fails), T(t_downscript), T(t_mtu), T(t_offload),
+		       T(t_frames), T(t_down_and_deleted), T(t_no_capability), T(t_no_driver));
 }

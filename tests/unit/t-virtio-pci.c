@@ -177,6 +177,7 @@ static void t_vectors_out_of_range(void)
 static void t_stray_doorbells(void)
 {
 	struct bench b;
+	u64 count;
 
 	fake_machine_init(&b.fm, NULL);
 	REQUIRE(echo_new(&b.fm.m, NR_VQS, SIZE, &b.echo) == 0);
@@ -185,9 +186,11 @@ static void t_stray_doorbells(void)
 	for (int round = 0; round < 2; round++) {
 		for (unsigned n = 0; n < b.drv.nr_notify; n++)
 			for (u64 off = 0; off < 0x1000; off++)
-				for (unsigned len = 1; len <= 8 && off > 7; len *= 2)
+				for (unsigned len = 1; len <= 8; len *= 2)
 					fake_guest_write(&b.fm, b.drv.notify[n].io,
 							 b.drv.notify[n].addr + off, 0xffff, len);
+		CHECK_EQ(b.echo->dev.vq[0].nr_doorbells, (round + 1) * 8);
+		CHECK(read(b.echo->dev.vq[0].kick, &count, sizeof(count)) < 0);
 		fake_machine_run(&b.fm);
 		CHECK_EQ(b.echo->nr_handled, 0);
 		CHECK_EQ(fake_driver_status(&b.drv), round ? 0xf : 0xb);
@@ -258,8 +261,8 @@ static void t_queue_size(void)
 {
 	static const struct {
 		unsigned write, read;
-	} c[] = { { 4, 4 }, { 3, 4 }, { 0, 4 }, { 16, 4 }, { 1, 1 }, { 0xffff, 1 }, { 0x8000, 1 },
-		  { 8, 8 }, { 2, 2 } };
+	} c[] = { { 4, 4 },      { 3, 4 },      { 0, 4 }, { 16, 4 }, { 1, 1 },
+		  { 0xffff, 1 }, { 0x8000, 1 }, { 8, 8 }, { 2, 2 } };
 	struct bench b;
 
 	bench_open(&b, NULL);
@@ -341,6 +344,23 @@ static void t_doorbells(void)
 		CHECK(fake_vq_get(&b.drv.vq[1], NULL) == &b);
 		CHECK_EQ(b.echo->dev.vq[1].nr_doorbells - exits, slow);
 	}
+	fake_machine_free(&b.fm);
+}
+
+/* One behind the last queue of the largest device. */
+static void t_doorbell_past_the_end(void)
+{
+	struct bench b;
+	u16 value = 0;
+
+	fake_machine_init(&b.fm, NULL);
+	REQUIRE(echo_new(&b.fm.m, VIRTIO_MAX_VQS, SIZE, &b.echo) == 0);
+	fake_driver_open(&b.drv, &b.fm, ECHO_ID, NULL);
+	for (unsigned n = 0; n < b.drv.nr_notify; n++)
+		for (u64 i = VIRTIO_MAX_VQS; i < VIRTIO_MAX_VQS + 4; i++)
+			bus_write(n ? &b.fm.m.mmio : &b.fm.m.pio, b.drv.notify[n].addr + 4 * i,
+				  &value, 2);
+	CHECK_EQ(fake_driver_status(&b.drv), 0xf);
 	fake_machine_free(&b.fm);
 }
 
@@ -468,6 +488,11 @@ static void t_window(void)
 	CHECK_EQ(cfg(&b, data, 4), 1);
 	data = window_set(&b, 0, 0x2000, 4);
 	CHECK_EQ(cfg(&b, data, 4), 0x6f686365);
+	/* Not aligned to its width: no access. */
+	data = window_set(&b, 0, 0x2001, 4);
+	cfg_write(&b, data, 4, 0x12345678);
+	CHECK_EQ(cfg(&b, data, 4), 0x12345678);
+	data = window_set(&b, 0, 0x2000, 4);
 	/* It needs no decoding of memory. */
 	cfg_write(&b, PCI_COMMAND, 2, 0);
 	CHECK_EQ(cfg(&b, data, 4), 0x6f686365);
@@ -487,8 +512,8 @@ static void t_window(void)
 static void t_window_abuse(void)
 {
 	static const u32 bars[] = { 0, 1, 2, 3, 5, 6, 255 };
-	static const u32 offsets[] = { 0, 1, 0x3ffc, 0x3fff, 0x4000, 0x7ffffffe, 0xfffffffc,
-				       0xffffffff };
+	static const u32 offsets[] = { 0,      1,          0x3ffc,     0x3fff,
+				       0x4000, 0x7ffffffe, 0xfffffffc, 0xffffffff };
 	static const u32 lengths[] = { 0, 1, 2, 3, 4, 8, 0xffffffff };
 	struct bench b;
 
@@ -550,7 +575,8 @@ int main(int argc, char **argv)
 	return TAP_RUN(argc, argv, T(t_identity), T(t_caps_fit), T(t_queue_select_out_of_range),
 		       T(t_vectors_out_of_range), T(t_stray_doorbells), T(t_any_width),
 		       T(t_scribble), T(t_queue_size), T(t_running_queue_is_safe),
-		       T(t_queue_enable), T(t_doorbells), T(t_slow_doorbell),
-		       T(t_bar_moves_while_running), T(t_spaces_off), T(t_move_fails),
-		       T(t_window), T(t_window_abuse), T(t_config_ports), T(t_attach_fails));
+		       T(t_queue_enable), T(t_doorbells), T(t_doorbell_past_the_end),
+		       T(t_slow_doorbell), T(t_bar_moves_while_running), T(t_spaces_off),
+		       T(t_move_fails), T(t_window), T(t_window_abuse), T(t_config_ports),
+		       T(t_attach_fails));
 }

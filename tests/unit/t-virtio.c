@@ -97,12 +97,10 @@ static void t_features_refused(void)
 		u32 word[4];
 		u8 want;
 	} c[] = {
-		{ { 0, 1, 0, 0 }, 0xb },
-		{ { 8, 1, 0, 0 }, 0xb },
-		{ { 8, 0, 0, 0 }, 3 },          /* no VERSION_1 */
-		{ { 8, 1 | 1 << 8, 0, 0 }, 3 }, /* bit 40 was not offered */
-		{ { 16, 1, 0, 0 }, 3 },
-		{ { 0, 1, 1, 0 }, 3 }, /* bit 64 */
+		{ { 0, 1, 0, 0 }, 0xb },        { { 8, 1, 0, 0 }, 0xb },
+		{ { 8, 0, 0, 0 }, 3 },                                 /* no VERSION_1 */
+		{ { 8, 1 | 1 << 8, 0, 0 }, 3 },                        /* bit 40 was not offered */
+		{ { 16, 1, 0, 0 }, 3 },         { { 0, 1, 1, 0 }, 3 }, /* bit 64 */
 		{ { 0, 1, 0, 0x80000000 }, 3 },
 	};
 	struct bench b;
@@ -265,9 +263,9 @@ static void t_bad_rings(void)
 		unsigned reg;
 		u64 gpa;
 	} c[] = {
-		{ VP_QDESC, 0xdead00000000 }, { VP_QDESC, 0x100008 }, { VP_QAVAIL, 0x100001 },
-		{ VP_QUSED, 0x100002 }, { VP_QUSED, FAKE_RAM_MID - 2 },
-		{ VP_QUSED, UINT64_MAX - 3 },
+		{ VP_QDESC, 0xdead00000000 },   { VP_QDESC, 0x100008 },
+		{ VP_QAVAIL, 0x100001 },        { VP_QUSED, 0x100002 },
+		{ VP_QUSED, FAKE_RAM_MID - 2 }, { VP_QUSED, UINT64_MAX - 3 },
 	};
 	struct bench b;
 
@@ -544,8 +542,8 @@ int main(int argc, char **argv)
 	return TAP_RUN(argc, argv, T(t_features), T(t_features_refused), T(t_status_bits_stay),
 		       T(t_driver_ok_alone), T(t_failed_stops), T(t_reset),
 		       T(t_reset_with_requests_waiting), T(t_available_before_start),
-		       T(t_no_queue_ready), T(t_bad_rings), T(t_config_space),
-		       T(t_config_changed), T(t_start_fails), T(t_no_config_vector),
-		       T(t_backend_fails), T(t_broken_logs_once), T(t_build_limits),
-		       T(t_backend_ranges), T(t_many_devices), T(t_stat));
+		       T(t_no_queue_ready), T(t_bad_rings), T(t_config_space), T(t_config_changed),
+		       T(t_start_fails), T(t_no_config_vector), T(t_backend_fails),
+		       T(t_broken_logs_once), T(t_build_limits), T(t_backend_ranges),
+		       T(t_many_devices), T(t_stat));
 }

@@ -266,8 +266,8 @@ static void put_table(struct ring *r, u64 gpa, const struct vring_desc *table, u
 /* Anywhere: odd addresses, over a region's end, in single bytes. */
 static void t_indirect_anywhere(void)
 {
-	static const u64 at[] = { DATA, DATA + 1, DATA + 7, DATA + 8, 64 * KiB - 16, 64 * KiB - 8,
-				  64 * KiB - 5, 128 * KiB - 32 };
+	static const u64 at[] = { DATA,          DATA + 1,     DATA + 7,     DATA + 8,
+				  64 * KiB - 16, 64 * KiB - 8, 64 * KiB - 5, 128 * KiB - 32 };
 	const struct vring_desc table[] = {
 		{ DATA + 0x100, 5, VRING_DESC_F_NEXT, 1 },
 		{ DATA + 0x200, 6, VRING_DESC_F_WRITE, 0 },
