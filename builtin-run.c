@@ -303,13 +303,14 @@ static u64 sum_exits(const struct vm *vm, enum exit_cause cause)
 	return n;
 }
 
-static void write_stat(void *ctx, FILE *out)
+static void do_stat(void *ctx, const char *arg, FILE *out)
 {
 	const struct run *run = ctx;
 	const struct vm *vm = run->vm;
 	const char *comma = "";
 	u64 all = 0;
 
+	(void)arg;
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		all += vcpu_exits(&vm->vcpu[i]);
 	fprintf(out, "{\"name\":\"%s\",\"cpus\":%u,\"memory\":%llu,", run->name, vm->nr_vcpus,
@@ -320,6 +321,7 @@ static void write_stat(void *ctx, FILE *out)
 		(unsigned long long)sum_exits(vm, EXIT_MMIO),
 		(unsigned long long)sum_exits(vm, EXIT_INTR),
 		(unsigned long long)sum_exits(vm, EXIT_OTHER));
+	fprintf(out, "\"paused\":%s,", vm->paused ? "true" : "false");
 	fprintf(out, "\"loop_wakeups\":%llu,\"devices\":[",
 		(unsigned long long)loop_wakeups(&vm->loop));
 	for (struct device *dev = vm->m.devices; dev; dev = dev->next) {
@@ -331,6 +333,36 @@ static void write_stat(void *ctx, FILE *out)
 	}
 	fputs("]}", out);
 }
+
+/* --- what else the control socket takes --- */
+
+static void do_stop(void *ctx, const char *arg, FILE *out)
+{
+	struct run *run = ctx;
+
+	(void)arg;
+	run->vm->m.stop(&run->vm->m, STOP_USER, 0);
+	fputs("{\"ok\":true}", out);
+}
+
+static void do_pause(void *ctx, const char *arg, FILE *out)
+{
+	(void)arg;
+	vm_pause(((struct run *)ctx)->vm);
+	fputs("{\"ok\":true}", out);
+}
+
+static void do_resume(void *ctx, const char *arg, FILE *out)
+{
+	(void)arg;
+	vm_resume(((struct run *)ctx)->vm);
+	fputs("{\"ok\":true}", out);
+}
+
+static const struct ipc_command control[] = {
+	{ "stat", do_stat },     { "stop", do_stop }, { "pause", do_pause },
+	{ "resume", do_resume }, { NULL, NULL },
+};
 
 /* --- the run --- */
 
@@ -351,7 +383,7 @@ static int run_setup(struct run *run)
 		return err;
 	}
 	/* The name first: a script must not run for a VM that is refused. */
-	run->ipc = ipc_new(&run->vm->m, run->name, write_stat, run, &err);
+	run->ipc = ipc_new(&run->vm->m, run->name, control, run, &err);
 	return run->ipc ? device_list_create(&run->vm->m, &run->devices, run->name) : err;
 }
 

@@ -129,25 +129,29 @@ static void vcpu_count(struct vcpu *vcpu, enum exit_cause cause)
 	__atomic_fetch_add(&vcpu->exits[cause], 1, __ATOMIC_RELAXED);
 }
 
-/* Waits while the VM is paused. False when the thread is to end. */
-static bool may_run(struct vcpu *vcpu)
+/* Waits for the end of a pause, and tells the guest's clock of the time that it lost. */
+static void wait_paused(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
 
-	if (!__atomic_load_n(&vm->paused, __ATOMIC_SEQ_CST))
-		return !outcome_stopping(&vm->outcome);
 	pthread_mutex_lock(&vm->pause_lock);
 	while (vm->paused && !outcome_stopping(&vm->outcome))
 		pthread_cond_wait(&vm->unpaused, &vm->pause_lock);
 	pthread_mutex_unlock(&vm->pause_lock);
-	/*
-	 * Cleared before the next look at the outcome: a kick to end that comes in between is not
-	 * lost.
-	 */
+	/* Before the next look at the outcome: a kick to end that comes in between is not lost. */
 	WRITE_ONCE(vcpu->run->immediate_exit, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	ioctl(vcpu->fd, KVM_KVMCLOCK_CTRL, 0); /* -EINVAL when the guest has no kvmclock */
-	return may_run(vcpu);
+}
+
+/* False when the thread is to end. */
+static bool may_run(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+
+	while (!outcome_stopping(&vm->outcome) && __atomic_load_n(&vm->paused, __ATOMIC_SEQ_CST))
+		wait_paused(vcpu);
+	return !outcome_stopping(&vm->outcome);
 }
 
 static int enter_guest(struct vcpu *vcpu)
