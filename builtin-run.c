@@ -265,9 +265,14 @@ static int signals_add(struct run *run)
 				      SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU };
 	sigset_t set;
 
+	struct sigaction old;
+
+	/* One that our caller has us ignore (nohup) stays ignored: blocked it would be queued. */
 	sigemptyset(&set);
-	for (unsigned i = 0; i < ARRAY_SIZE(ending); i++)
-		sigaddset(&set, ending[i]);
+	for (unsigned i = 0; i < ARRAY_SIZE(ending); i++) {
+		if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(&set, ending[i]);
+	}
 	sigaddset(&set, SIGCONT);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	run->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -81,8 +81,10 @@ int ipc_for_all(int (*fn)(void *ctx, const char *name, int fd), void *ctx)
 	char dir[IPC_PATH_MAX];
 	int n, result = ipc_dir(dir, sizeof(dir));
 
-	if (result)
+	if (result) {
+		log_err("XDG_RUNTIME_DIR: %s; set it to a shorter path", strerror(-result));
 		return result;
+	}
 	n = scandir(dir, &list, is_socket, alphasort);
 	if (n < 0 && errno != ENOENT) {
 		log_err("%s: %s; set XDG_RUNTIME_DIR to a folder of yours", dir, strerror(errno));
