@@ -216,6 +216,7 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 		.host_ip = n->host_ip,
 		.script = n->script,
 		.downscript = n->downscript,
+		.queues = 1,
 	};
 	struct net_params np = { .queue_size = NET_QUEUE_SIZE };
 	struct virtio_device *dev;
@@ -233,7 +234,7 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 	if (!nif)
 		return err;
 	if (n->vhost) {
-		vh = vhost_net_open(nif->fd, 0, &err);
+		vh = vhost_net_open(nif->fd[0], 0, &err);
 		if (!vh) {
 			nif->ops->close(nif);
 			return err;

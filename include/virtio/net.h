@@ -66,12 +66,13 @@ struct net_stats {
 const struct net_stats *net_device_stats(struct virtio_device *dev, unsigned pair);
 
 /*
- * net-user.c: the userspace data path of one queue pair, a uservq backend with the netif as one
- * more loop source. Freed by net_user_free(), after the device's backends.
+ * net-user.c: the userspace data path of queue pair @pair, with queue @pair of the netif: a uservq
+ * backend with the netif as one more loop source. Freed by net_user_free(), after the device's
+ * backends.
  */
 struct net_user;
 struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif,
-			      u16 first_vq) __must_check;
+			      unsigned pair) __must_check;
 void net_user_free(struct net_user *nu);                      /* NULL is fine */
 struct virtio_backend *net_user_backend(struct net_user *nu); /* for virtio_add_backend() */
 const struct net_stats *net_user_stats(const struct net_user *nu);

@@ -28,11 +28,11 @@ static struct vhost *make_vhost(struct fake_nic *nic, u64 features)
 	if (nic->kind == NIC_USER)
 		return NULL;
 	if (nic->kind == NIC_VHOST) {
-		nic->fv = fake_vhost_new(nic->fn->nif.fd, features, 0);
+		nic->fv = fake_vhost_new(nic->fn->nif.fd[0], features, 0);
 		return &nic->fv->vh;
 	}
-	nic->fv = fake_nic_dev_vhost = fake_vhost_bare(nic->fn->nif.fd, features);
-	return vhost_net_open(nic->fn->nif.fd, 0, &err);
+	nic->fv = fake_nic_dev_vhost = fake_vhost_bare(nic->fn->nif.fd[0], features);
+	return vhost_net_open(nic->fn->nif.fd[0], 0, &err);
 }
 
 void fake_nic_init(struct fake_nic *nic, enum nic_kind kind, u64 vhost_features)
@@ -44,7 +44,7 @@ void fake_nic_init(struct fake_nic *nic, enum nic_kind kind, u64 vhost_features)
 	memset(nic, 0, sizeof(*nic));
 	nic->kind = kind;
 	fake_machine_init(&nic->fm, NULL);
-	nic->fn = fake_netif_new();
+	nic->fn = fake_netif_new(1);
 	nic->fn->closed = &nic->nif_closed;
 	vh = make_vhost(nic, vhost_features);
 	if (kind != NIC_USER && !vh)

@@ -29,7 +29,7 @@ static bool make(struct fake_machine *fm, struct fake_netif *fn, struct fake_vho
 	int err = 0;
 
 	if (fv) {
-		vh = vhost_net_open(fn->nif.fd, 0, &err);
+		vh = vhost_net_open(fn->nif.fd[0], 0, &err);
 		if (!vh) {
 			CHECK(err < 0);
 			fn->nif.ops->close(&fn->nif);
@@ -63,10 +63,11 @@ static void making_fails(bool with_vhost)
 		struct fake_vhost *fv = NULL;
 
 		fake_machine_init(&fm, NULL);
-		fn = fake_netif_new();
+		fn = fake_netif_new(1);
 		fn->closed = &closed;
 		if (with_vhost)
-			fv = fake_nic_dev_vhost = fake_vhost_bare(fn->nif.fd, FAKE_VHOST_FEATURES);
+			fv = fake_nic_dev_vhost =
+				fake_vhost_bare(fn->nif.fd[0], FAKE_VHOST_FEATURES);
 		fault_arm(n, 0);
 		made = make(&fm, fn, fv);
 		hit = fault_disarm();
@@ -143,7 +144,7 @@ static void t_starting_with_vhost(void)
 
 static int open_and_close(void)
 {
-	struct tap_config cfg = { .host_ip = "10.0.0.1", .downscript = "/bin/true" };
+	struct tap_config cfg = { .host_ip = "10.0.0.1", .downscript = "/bin/true", .queues = 3 };
 	int err;
 	struct netif *nif = tap_open(&cfg, &err);
 

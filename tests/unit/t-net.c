@@ -239,7 +239,7 @@ static void t_config_space(void)
 static u64 offered_with(u64 features, u16 mtu)
 {
 	struct net_params params = { .queue_size = 256, .mac = { 2 } };
-	struct fake_netif *fn = fake_netif_new();
+	struct fake_netif *fn = fake_netif_new(1);
 	struct virtio_device *dev;
 	struct fake_machine fm;
 	u64 offered;
@@ -601,7 +601,7 @@ static void t_short_from_netif(void)
 	fake_nic_post(&nic, 4, 1526);
 	for (u32 len = 0; len < 14; len++)
 		REQUIRE(fake_netif_inject(nic.fn, frame, len));
-	CHECK_EQ(write(nic.fn->peer, frame, 5), 5);
+	CHECK_EQ(write(nic.fn->peer[0], frame, 5), 5);
 	fake_machine_run(&nic.fm);
 	CHECK_EQ(stats(&nic)->rx_dropped, 15);
 	check_rx(&nic, 14, 1);

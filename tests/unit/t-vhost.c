@@ -349,14 +349,14 @@ static void t_open_steps_fail(void)
 {
 	log_set_sink(catch_log);
 	for (unsigned n = 1; n <= 2; n++) {
-		struct fake_netif *fn = fake_netif_new();
-		struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd, FAKE_VHOST_FEATURES);
+		struct fake_netif *fn = fake_netif_new(1);
+		struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd[0], FAKE_VHOST_FEATURES);
 		int err = 0;
 
 		said[0] = 0;
 		fv->fail_at = n;
 		fake_nic_dev_vhost = fv;
-		CHECK(!vhost_net_open(fn->nif.fd, 0, &err));
+		CHECK(!vhost_net_open(fn->nif.fd[0], 0, &err));
 		CHECK_EQ(err, -EIO);
 		CHECK(strstr(said, n == 1 ? "VHOST_SET_OWNER" : "VHOST_GET_FEATURES"));
 		fake_vhost_free(fv);
@@ -367,13 +367,13 @@ static void t_open_steps_fail(void)
 /* Without VERSION_1 it would take frames to have another header. */
 static void t_kernel_too_old(void)
 {
-	struct fake_netif *fn = fake_netif_new();
-	struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd, FAKE_VHOST_FEATURES & ~BIT(32));
+	struct fake_netif *fn = fake_netif_new(1);
+	struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd[0], FAKE_VHOST_FEATURES & ~BIT(32));
 	int err = 0;
 
 	log_set_sink(catch_log);
 	fake_nic_dev_vhost = fv;
-	CHECK(!vhost_net_open(fn->nif.fd, 0, &err));
+	CHECK(!vhost_net_open(fn->nif.fd[0], 0, &err));
 	CHECK_EQ(err, -EOPNOTSUPP);
 	CHECK(strstr(said, "VIRTIO_F_VERSION_1"));
 	fake_vhost_free(fv);
