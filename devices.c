@@ -7,7 +7,6 @@
 #include "log.h"
 #include "opt.h"
 #include "virtio/net.h"
-#include "virtio/vhost.h"
 
 #define NET_QUEUE_SIZE 256
 
@@ -218,9 +217,8 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 		.downscript = n->downscript,
 		.queues = 1,
 	};
-	struct net_params np = { .queue_size = NET_QUEUE_SIZE };
+	struct net_params np = { .queue_size = NET_QUEUE_SIZE, .vhost = n->vhost };
 	struct virtio_device *dev;
-	struct vhost *vh = NULL;
 	struct netif *nif;
 	int err;
 
@@ -233,14 +231,7 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 	nif = tap_open(&cfg, &err);
 	if (!nif)
 		return err;
-	if (n->vhost) {
-		vh = vhost_net_open(nif->fd[0], 0, &err);
-		if (!vh) {
-			nif->ops->close(nif);
-			return err;
-		}
-	}
-	dev = net_new(m, &np, nif, vh, &err);
+	dev = net_new(m, &np, nif, &err);
 	return dev ? put_on_pci(dev) : err;
 }
 

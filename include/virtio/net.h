@@ -27,6 +27,7 @@ enum {
 	NET_B_CTRL_VQ = 17,
 	NET_B_CTRL_RX = 18,
 	NET_B_CTRL_VLAN = 19,
+	NET_B_MQ = 22,
 	NET_B_CTRL_MAC_ADDR = 23,
 	NET_B_GUEST_USO4 = 54,
 	NET_B_GUEST_USO6 = 55,
@@ -44,15 +45,18 @@ struct net_config {
 struct net_params {
 	u8 mac[6];
 	u16 queue_size;
+	bool vhost; /* serves the queue pairs; else our loop does */
+	/* Makes the vhost of pair @pair; as vhost_net_open(), which it is when this is NULL. */
+	struct vhost *(*open_vhost)(void *ctx, unsigned pair, int *err);
+	void *ctx;
 };
 
 /*
- * Makes a NIC on @m whose frames go through @nif; with @vh its queue pair is served by that, else
- * by our loop. Owns @nif and @vh from the call on, also when it fails. NULL and *@err = -errno on
- * failure.
+ * Makes a NIC on @m whose frames go through @nif, with as many queue pairs as that has queues. Owns
+ * @nif from the call on, also when it fails. NULL and *@err = -errno after a message.
  */
 struct virtio_device *net_new(struct machine *m, const struct net_params *params, struct netif *nif,
-			      struct vhost *vh, int *err) __must_check;
+			      int *err) __must_check;
 
 /* Frames and their bytes (headers of ours not counted), seen from the guest: tx is what it sent. */
 struct net_stats {

@@ -23,20 +23,11 @@ static void quiet(enum log_level level, const char *line)
 /* Everything from the netif up, on a machine that is there. True = it was made. */
 static bool make(struct fake_machine *fm, struct fake_netif *fn, struct fake_vhost *fv)
 {
-	struct net_params params = { .queue_size = 256, .mac = { 2 } };
+	struct net_params params = { .queue_size = 256, .mac = { 2 }, .vhost = fv };
 	struct virtio_device *dev;
-	struct vhost *vh = NULL;
 	int err = 0;
 
-	if (fv) {
-		vh = vhost_net_open(fn->nif.fd[0], 0, &err);
-		if (!vh) {
-			CHECK(err < 0);
-			fn->nif.ops->close(&fn->nif);
-			return false;
-		}
-	}
-	dev = net_new(&fm->m, &params, &fn->nif, vh, &err);
+	dev = net_new(&fm->m, &params, &fn->nif, &err);
 	if (!dev) {
 		CHECK(err < 0);
 		return false;
@@ -63,7 +54,7 @@ static void making_fails(bool with_vhost)
 		struct fake_vhost *fv = NULL;
 
 		fake_machine_init(&fm, NULL);
-		fn = fake_netif_new(1);
+		fn = fake_netif_new(with_vhost ? 1 : 3);
 		fn->closed = &closed;
 		if (with_vhost)
 			fv = fake_nic_dev_vhost =

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A NIC of several queue pairs, over each data path (see nic-scenarios.h).
+ */
+#include "nic-scenarios.h"
+
+enum { OK, ERR };
+
+#define PAIRS             4
+#define PAIRS_SET(nic, n) NIC_CTRL(nic, 9, 4, 0, (u8)(n), (u8)((n) >> 8))
+
+static const u64 no_mq = ~(BIT(NET_B_MQ) | BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_INDIRECT_DESC));
+
+/* Frames both ways in each of the first @n pairs. */
+static void check_pairs(struct fake_nic *nic, unsigned n, u32 seed)
+{
+	for (unsigned i = 0; i < n; i++) {
+		fake_nic_use(nic, i);
+		fake_nic_post(nic, 4, 1526);
+		check_tx(nic, 100 + i, seed + i);
+		check_rx(nic, 200 + i, seed + i, 1);
+	}
+	fake_nic_use(nic, 0);
+}
+
+static void s_all_pairs(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	fake_nic_open_pairs(&nic, kind, NULL, PAIRS);
+	CHECK(nic.drv.features[0] & BIT(NET_B_MQ));
+	CHECK_EQ(nic.drv.nr_vqs, 2 * PAIRS + 1);
+	CHECK_EQ(fake_config_read(&nic.drv, offsetof(struct net_config, max_virtqueue_pairs), 2),
+		 PAIRS);
+	for (u32 round = 0; round < 50; round++)
+		check_pairs(&nic, PAIRS, round);
+	fake_nic_free(&nic);
+}
+
+/* As many as there can be, all at the same time. */
+static void s_16_pairs(enum nic_kind kind)
+{
+	struct fake_nic nic;
+	long n = -1;
+
+	fake_nic_open_pairs(&nic, kind, &(struct fake_driver_opts){ .size = 64 }, 16);
+	CHECK_EQ(PAIRS_SET(&nic, 16), OK);
+	for (unsigned i = 0; i < 16; i++) {
+		fake_nic_use(&nic, i);
+		fake_nic_post(&nic, 32, 1526);
+		fake_nic_frame(frame, 100, i);
+		for (unsigned f = 0; f < 20; f++)
+			REQUIRE(fake_nic_send(&nic, frame, 100) &&
+				fake_netif_inject(nic.fn, frame, 100));
+	}
+	for (unsigned i = 0; i < 16; i++) {
+		fake_nic_use(&nic, i);
+		for (unsigned f = 0; f < 20; f++) {
+			REQUIRE(NIC_WAIT(
+				&nic, (n = fake_netif_take(nic.fn, NULL, got, sizeof(got))) >= 0));
+			CHECK(n == 100 && fake_nic_is_frame(got, 100, i));
+			REQUIRE(NIC_WAIT(&nic,
+					 (n = fake_nic_recv(&nic, got, sizeof(got), NULL)) >= 0));
+			CHECK(n == 100 && fake_nic_is_frame(got, 100, i));
+		}
+		fake_nic_reap(&nic);
+	}
+	fake_nic_free(&nic);
+}
+
+/* One at first, as many as the driver says then, one again after a reset. */
+static void s_pairs_set(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	log_set_sink(quiet);
+	fake_nic_open_pairs(&nic, kind, NULL, PAIRS);
+	CHECK_EQ(nic.fn->nr_active, 1);
+	for (unsigned n = 1; n <= PAIRS; n++) {
+		CHECK_EQ(PAIRS_SET(&nic, n), OK);
+		CHECK_EQ(nic.fn->nr_active, n);
+		check_pairs(&nic, n, n);
+	}
+	CHECK_EQ(PAIRS_SET(&nic, 2), OK);
+	CHECK_EQ(PAIRS_SET(&nic, 0), ERR);
+	CHECK_EQ(PAIRS_SET(&nic, PAIRS + 1), ERR);
+	CHECK_EQ(PAIRS_SET(&nic, 0x8000), ERR);
+	CHECK_EQ(PAIRS_SET(&nic, 0x0100), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 4, 1, 1, 0), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 4, 0, 1), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 4, 0, 1, 0, 0), ERR);
+	nic.fn->fail_queues = -EINVAL;
+	CHECK_EQ(PAIRS_SET(&nic, 3), ERR);
+	nic.fn->fail_queues = 0;
+	CHECK_EQ(nic.fn->nr_active, 2);
+	check_pairs(&nic, 2, 10);
+	CHECK(fake_driver_reset(&nic.drv));
+	CHECK_EQ(nic.fn->nr_active, 1);
+	REQUIRE(fake_nic_restart(&nic));
+	CHECK_EQ(nic.fn->nr_active, 1);
+	CHECK_EQ(PAIRS_SET(&nic, PAIRS), OK);
+	check_pairs(&nic, PAIRS, 20);
+	fake_nic_free(&nic);
+}
+
+/* Pairs without rings cannot be used. */
+static void s_pairs_not_ready(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	fake_nic_open_pairs(&nic, kind, NULL, PAIRS);
+	REQUIRE(fake_driver_negotiate(&nic.drv));
+	fake_driver_setup_irqs(&nic.drv);
+	for (unsigned i = 0; i < 5; i++) /* two pairs, half of the third */
+		fake_driver_setup_vq(&nic.drv, i);
+	fake_driver_setup_vq(&nic.drv, 2 * PAIRS);
+	REQUIRE(fake_driver_start(&nic.drv));
+	nic.nr_bufs = 0;
+	CHECK_EQ(PAIRS_SET(&nic, 2), OK);
+	CHECK_EQ(PAIRS_SET(&nic, 3), ERR);
+	CHECK_EQ(nic.fn->nr_active, 2);
+	check_pairs(&nic, 2, 1);
+	fake_nic_free(&nic);
+}
+
+/* A driver that does not take MQ has the control queue third, virtio 1.3 5.1.2; the next may. */
+static void s_without_mq(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	fake_nic_open_pairs(&nic, kind, &(struct fake_driver_opts){ .features = { no_mq } }, PAIRS);
+	for (u32 round = 0; round < 3; round++) {
+		nic.drv.opts.features[0] = no_mq;
+		REQUIRE(fake_nic_restart(&nic));
+		CHECK(!(nic.drv.features[0] & BIT(NET_B_MQ)));
+		CHECK_EQ(NIC_CTRL(&nic, 9, 0, 0, 1), OK);
+		CHECK_EQ(PAIRS_SET(&nic, 1), ERR);
+		check_pairs(&nic, 1, round);
+		for (unsigned i = 1; i < PAIRS; i++)
+			CHECK(!nic.fvs[i] || !nic.fvs[i]->ring[0].enabled);
+
+		nic.drv.opts.features[0] = 0;
+		REQUIRE(fake_nic_restart(&nic));
+		CHECK_EQ(PAIRS_SET(&nic, PAIRS), OK);
+		check_pairs(&nic, PAIRS, round);
+	}
+	fake_nic_free(&nic);
+}
+
+/* Whatever it does with the queues that it should know nothing of. */
+static void s_without_mq_hostile(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	fake_nic_open_pairs(&nic, kind, &(struct fake_driver_opts){ .features = { no_mq } }, PAIRS);
+	for (unsigned i = 3; i < 2 * PAIRS + 1; i++) {
+		fake_vq_add_head(&nic.drv.vq[i], 0xffff);
+		fake_vq_publish(&nic.drv.vq[i]);
+		fake_vq_ring(&nic.drv.vq[i]);
+	}
+	fake_nic_settle(&nic);
+	CHECK_EQ(fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET, 0);
+	check_pairs(&nic, 1, 1);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 0, 0, 1), OK);
+	fake_nic_free(&nic);
+}
+
+/* What is malformed in one pair stops the device with all its pairs; a reset mends them all. */
+static void s_pair_malformed(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	log_set_sink(quiet);
+	fake_nic_open_pairs(&nic, kind, NULL, PAIRS);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		struct fake_vq *tx = &nic.drv.vq[2 * i + 1];
+
+		check_pairs(&nic, PAIRS, i);
+		fake_vq_add_head(tx, tx->size);
+		fake_vq_publish(tx);
+		fake_vq_ring(tx);
+		REQUIRE(NIC_WAIT(&nic, fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET));
+		for (unsigned f = 0; f < PAIRS; f++)
+			CHECK(!nic.fvs[f] || !nic.fvs[f]->ring[0].enabled);
+		REQUIRE(fake_nic_restart(&nic));
+	}
+	check_pairs(&nic, PAIRS, 9);
+	fake_nic_free(&nic);
+}
+
+static void s_pairs_rebind(enum nic_kind kind)
+{
+	struct fake_nic nic;
+	int fds;
+
+	fake_nic_open_pairs(&nic, kind, NULL, PAIRS);
+	fds = tap_open_fds();
+	for (u32 round = 0; round < 50; round++) {
+		CHECK_EQ(PAIRS_SET(&nic, 1 + round % PAIRS), OK);
+		check_pairs(&nic, PAIRS, round);
+		REQUIRE(fake_nic_restart(&nic));
+	}
+	CHECK(tap_open_fds() <= fds);
+	fake_nic_free(&nic);
+}
+
+/* clang-format off */
+#define SCENARIOS(X) \
+	X(all_pairs) X(16_pairs) X(pairs_set) X(pairs_not_ready) X(without_mq) \
+	X(without_mq_hostile) X(pair_malformed) X(pairs_rebind)
+/* clang-format on */
+SCENARIOS(DEFINE_SCENARIO)
+
+/* --- what is compared, or concerns one data path only --- */
+
+static void t_same_offer(void)
+{
+	u64 features[3];
+
+	for (enum nic_kind kind = NIC_USER; kind <= NIC_VHOST_KERNEL; kind++) {
+		struct fake_nic nic;
+
+		fake_nic_open_pairs(&nic, kind, NULL, PAIRS);
+		features[kind] = nic.drv.features[0];
+		CHECK_EQ(features[kind], features[NIC_USER]);
+		fake_nic_free(&nic);
+	}
+}
+
+/* Each pair's vhost is told all: features, memory, and its rings as 0 and 1. */
+static void t_each_vhost_is_told(void)
+{
+	static const char want[] = "MEM=3 NUM0=256 BASE0=0 ADDR0 CALL0=1 ERR0=1 KICK0=1 "
+				   "NUM1=256 BASE1=0 ADDR1 CALL1=1 ERR1=1 KICK1=1 "
+				   "BACKEND0=1 BACKEND1=1";
+	struct fake_nic nic;
+	char buf[2000];
+
+	fake_nic_open_pairs(&nic, NIC_VHOST_KERNEL, NULL, PAIRS);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		const char *said = fake_vhost_said(nic.fvs[i], buf, sizeof(buf));
+
+		CHECK(strncmp(said, "FEATURES=", 9) == 0);
+		CHECK(strcmp(strchr(said, ' ') + 1, want) == 0);
+		for (unsigned ring = 0; ring < 2; ring++)
+			CHECK((const void *)nic.fvs[i]->ring[ring].desc ==
+			      nic.drv.vq[2 * i + ring].desc);
+	}
+	fake_nic_free(&nic);
+}
+
+/* The interface of all pairs goes away: said once. */
+static unsigned nr_said;
+
+static void count_log(enum log_level level, const char *line)
+{
+	nr_said += level <= LOG_WARN;
+	printf("# %s\n", line);
+}
+
+static void t_unplug(void)
+{
+	struct fake_nic nic;
+
+	log_set_sink(count_log);
+	fake_nic_open_pairs(&nic, NIC_USER, NULL, PAIRS);
+	CHECK_EQ(PAIRS_SET(&nic, PAIRS), OK);
+	fake_netif_unplug(nic.fn);
+	fake_nic_settle(&nic);
+	CHECK_EQ(nr_said, 1);
+	fake_nic_free(&nic);
+}
+
+struct opener {
+	struct fake_netif *fn;
+	struct fake_vhost *fv[PAIRS];
+	unsigned fail_at;
+};
+
+static struct vhost *open_some(void *ctx, unsigned pair, int *err)
+{
+	struct opener *o = ctx;
+
+	if (pair == o->fail_at) {
+		*err = -EMFILE;
+		return NULL;
+	}
+	o->fv[pair] = fake_vhost_new(o->fn->nif.fd[pair], FAKE_VHOST_FEATURES, (u16)(2 * pair));
+	return &o->fv[pair]->vh;
+}
+
+/* One that cannot be had ends it, and those before it are closed. */
+static void t_vhost_of_a_pair_fails(void)
+{
+	struct fake_machine fm;
+
+	fake_machine_init(&fm, NULL);
+	for (unsigned n = 0; n < PAIRS; n++) {
+		struct opener o = { .fn = fake_netif_new(PAIRS), .fail_at = n };
+		struct net_params params = { .mac = { 2 },
+					     .queue_size = 256,
+					     .vhost = true,
+					     .open_vhost = open_some,
+					     .ctx = &o };
+		bool closed = false;
+		int err = 0;
+
+		o.fn->closed = &closed;
+		CHECK(!net_new(&fm.m, &params, &o.fn->nif, &err));
+		CHECK_EQ(err, -EMFILE);
+		CHECK(closed);
+		for (unsigned i = 0; i < n; i++) {
+			CHECK(o.fv[i]->closed);
+			fake_vhost_free(o.fv[i]);
+		}
+	}
+	fake_machine_free(&fm);
+}
+
+int main(int argc, char **argv)
+{
+	return TAP_RUN(argc, argv, SCENARIOS(LIST_SCENARIO) T(t_same_offer),
+		       T(t_each_vhost_is_told), T(t_unplug), T(t_vhost_of_a_pair_fails));
+}
