@@ -25,28 +25,22 @@
 #include <linux/if_tun.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/ioctl.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "virtio/host-addr.h"
 #include "virtio/net.h"
+#include "virtio/tap-script.h"
 
 #ifndef TUN_F_USO4 /* Linux 6.2 */
 #define TUN_F_USO4 0x20
 #define TUN_F_USO6 0x40
 #endif
 
-#define TUN_PATH           "/dev/net/tun"
-#define SCRIPT_LOOK_MS     100 /* between two looks for a signal */
-#define SCRIPT_PATIENCE_MS 60000
-#define DEFAULT_IP         "192.168.33.1"
+#define TUN_PATH   "/dev/net/tun"
+#define DEFAULT_IP "192.168.33.1"
 
 struct tap {
 	struct netif nif;
@@ -363,79 +357,6 @@ static int set_up(struct tap *tap, bool up)
 	return r < 0 ? r : 1;
 }
 
-static int script_spawn(const char *script, const char *ifname, pid_t *pid)
-{
-	char *argv[] = { (char *)script, (char *)ifname, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	int r;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	r = -posix_spawn(pid, script, &actions, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return r;
-}
-
-/* A signal that is to end us waits to be taken: nobody else looks at it while a script runs. */
-static bool told_to_end(void)
-{
-	sigset_t set;
-
-	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
-					 sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
-}
-
-/* The status of waitpid(), or -ETIMEDOUT, -EINTR after killing the script with its children. */
-static int script_wait(pid_t pid)
-{
-	int fd = pidfd_open(pid, 0), status = 0, r = 0;
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	for (int ms = 0; fd >= 0 && !r && poll(&p, 1, SCRIPT_LOOK_MS) == 0; ms += SCRIPT_LOOK_MS)
-		r = told_to_end() ? -EINTR : ms >= SCRIPT_PATIENCE_MS ? -ETIMEDOUT : 0;
-	if (r)
-		kill(-pid, SIGKILL);
-	if (fd >= 0)
-		close(fd);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return r ? r : status;
-}
-
-/*
- * Runs @script with the interface's name: no input, default signals, none of our fds, in a process
- * group of its own. 0, or -errno after a message.
- */
-static int run_script(const char *script, const char *ifname)
-{
-	pid_t pid;
-	int r = script_spawn(script, ifname, &pid);
-
-	if (!r)
-		r = script_wait(pid);
-	if (r == -EINTR)
-		log_err("-n: tapif=%s: script=%s: ended with us by a signal", ifname, script);
-	else if (r < 0)
-		log_err("-n: tapif=%s: script=%s: %s; mend the script", ifname, script,
-			strerror(-r));
-	else if (r)
-		log_err("-n: tapif=%s: script=%s: it ended with %s %d; mend the script", ifname,
-			script, WIFEXITED(r) ? "status" : "signal",
-			WIFEXITED(r) ? WEXITSTATUS(r) : WTERMSIG(r));
-	return r > 0 ? -ECANCELED : r;
-}
-
 /* An address if one is due, then up, then the script. */
 static int configure(struct tap *tap, const struct tap_config *cfg, const struct host_addr *ip,
 		     bool exists)
@@ -461,7 +382,7 @@ static int configure(struct tap *tap, const struct tap_config *cfg, const struct
 	tap->set_up = exists && r == 1;
 	if (if_ioctl(tap, SIOCGIFMTU, &ifr) == 0 && ifr.ifr_mtu <= UINT16_MAX)
 		tap->nif.mtu = (u16)ifr.ifr_mtu;
-	return cfg->script ? run_script(cfg->script, tap->nif.name) : 0;
+	return cfg->script ? tap_script(cfg->script, tap->nif.name) : 0;
 }
 
 /* --- life cycle --- */
@@ -487,7 +408,7 @@ static void tap_close(struct netif *nif)
 	struct tap *tap = to_tap(nif);
 
 	if (tap->downscript)
-		run_script(tap->downscript, nif->name);
+		tap_script(tap->downscript, nif->name);
 	tap_free(tap);
 }
 
