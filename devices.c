@@ -9,6 +9,8 @@
 #include "virtio/net.h"
 
 #define NET_QUEUE_SIZE 256
+#define NET_MAX_PAIRS  NETIF_MAX_QUEUES
+#define NET_MANY_PAIRS 8 /* as many for a machine with many CPUs, when nobody said how many */
 
 /* A complete device type gets its transport and its place in the machine. Owns @dev. */
 static int put_on_pci(struct virtio_device *dev)
@@ -33,6 +35,7 @@ struct net_option {
 	enum net_mode mode;
 	bool vhost, has_mac;
 	u8 mac[6];
+	unsigned queues; /* pairs; 0 = by the number of CPUs */
 	char ifname[16];
 	char *host_ip, *script, *downscript;
 };
@@ -67,6 +70,22 @@ static int net_set_mac(void *ctx, const char *option, const char *key, const cha
 
 	n->has_mac = true;
 	return opt_mac(option, key, value, n->mac);
+}
+
+/* queues= and mq= are one thing with two names. */
+static int net_set_queues(void *ctx, const char *option, const char *key, const char *value)
+{
+	struct net_option *n = ctx;
+	u64 queues = 0;
+	int err = opt_u64(option, key, value, 1, NET_MAX_PAIRS, &queues);
+
+	if (!err && n->queues) {
+		log_err("%s: %s=%s: queues= and mq= mean the same; use one of them", option, key,
+			value);
+		return -EINVAL;
+	}
+	n->queues = (unsigned)queues;
+	return err;
 }
 
 static int net_set_tapif(void *ctx, const char *option, const char *key, const char *value)
@@ -137,6 +156,9 @@ static const struct opt_key net_keys[] = {
 	  net_set_tapif },
 	{ "host_ip", "address[/prefix] of the tap; default 192.168.33.1/24 for one that lkvm makes",
 	  net_set_host_ip },
+	{ "queues", "queue pairs, 1 to 16; default: one for each vCPU, at most 8, if the tap can",
+	  net_set_queues },
+	{ "mq", "the same as queues=", net_set_queues },
 	{ "guest_mac", "MAC address; default: made from the VM's name", net_set_mac },
 	{ "script", "program run with the tap's name once it is up, instead of host_ip",
 	  net_set_script },
@@ -144,8 +166,6 @@ static const struct opt_key net_keys[] = {
 	{ "trans", "pci, the only transport there is yet", net_set_trans },
 	{ "guest_ip", NULL, net_refuse },
 	{ "fd", NULL, net_refuse },
-	{ "mq", NULL, net_refuse },
-	{ "queues", NULL, net_refuse },
 	{ NULL, NULL, NULL },
 };
 
@@ -164,7 +184,8 @@ static void net_free_params(void *params)
 /* Keys that only mean something for a tap, given without one, are a mistake of the user. */
 static int net_check(const struct net_option *n)
 {
-	bool tap_keys = n->vhost || n->ifname[0] || n->host_ip || n->script || n->downscript;
+	bool tap_keys = n->vhost || n->queues || n->ifname[0] || n->host_ip || n->script ||
+			n->downscript;
 
 	if (n->mode == NET_MODE_UNSET) {
 		log_err("-n: mode= is missing; use mode=tap or mode=none");
@@ -207,6 +228,12 @@ static void mac_from_name(u8 mac[6], const char *name, unsigned index)
 		mac[i] = (u8)(hash >> (8 * (i - 1)));
 }
 
+/* A driver uses one pair for each CPU, if there are so many. */
+static unsigned default_pairs(const struct machine *m)
+{
+	return m->nr_cpus ? MIN(m->nr_cpus, (unsigned)NET_MANY_PAIRS) : 1;
+}
+
 static int net_create(struct machine *m, const void *params, const char *vm_name, unsigned index)
 {
 	const struct net_option *n = params;
@@ -215,7 +242,8 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 		.host_ip = n->host_ip,
 		.script = n->script,
 		.downscript = n->downscript,
-		.queues = 1,
+		.queues = n->queues ? n->queues : default_pairs(m),
+		.or_one = !n->queues,
 	};
 	struct net_params np = { .queue_size = NET_QUEUE_SIZE, .vhost = n->vhost };
 	struct virtio_device *dev;
