@@ -17,11 +17,20 @@
 #define CTRL_BURST 64 /* commands at a time; the queue then kicks itself */
 
 enum { CTRL_OK = 0, CTRL_ERR = 1 };
-enum { CTRL_RX = 0, CTRL_MAC = 1, CTRL_VLAN = 2, CTRL_MQ = 4 };
+enum {
+	CTRL_RX = 0,
+	CTRL_MAC = 1,
+	CTRL_VLAN = 2,
+	CTRL_ANNOUNCE = 3,
+	CTRL_MQ = 4,
+	CTRL_OFFLOADS = 5
+};
 enum { CTRL_RX_NOBCAST = 5 }; /* the last of six on/off switches */
 enum { CTRL_MAC_TABLE_SET = 0, CTRL_MAC_ADDR_SET = 1 };
 enum { CTRL_VLAN_ADD = 0, CTRL_VLAN_DEL = 1 };
+enum { CTRL_ANNOUNCE_ACK = 0 };
 enum { CTRL_MQ_VQ_PAIRS_SET = 0 };
+enum { CTRL_OFFLOADS_SET = 0 };
 #define CTRL_HDR_LEN 2
 #define VLAN_MAX_ID  4095
 
@@ -89,6 +98,18 @@ static u8 ctrl_vlan(struct net *net, u8 command, const struct ctrl_cmd *cmd)
 	return id <= VLAN_MAX_ID ? CTRL_OK : CTRL_ERR;
 }
 
+/* 5.1.6.5.4: it announced itself as asked. */
+static u8 ctrl_announce(struct net *net, u8 command, const struct ctrl_cmd *cmd)
+{
+	if (!virtio_has(&net->dev, NET_B_GUEST_ANNOUNCE) || command != CTRL_ANNOUNCE_ACK ||
+	    cmd->len)
+		return CTRL_ERR;
+	if (net->config.status & NET_S_ANNOUNCE)
+		net->dev.config_gen++;
+	net->config.status &= (u16)~NET_S_ANNOUNCE;
+	return CTRL_OK;
+}
+
 static bool pairs_ready(const struct net *net, unsigned pairs)
 {
 	for (unsigned i = 0; i < 2 * pairs; i++) {
@@ -117,6 +138,25 @@ static u8 ctrl_mq(struct net *net, u8 command, const struct ctrl_cmd *cmd)
 	return r < 0 ? CTRL_ERR : CTRL_OK;
 }
 
+/* 5.1.6.5.7: which of the offloads that it acknowledged it wants to get from now on. */
+static u8 ctrl_offloads(struct net *net, u8 command, const struct ctrl_cmd *cmd)
+{
+	const u64 may = net->dev.acked[0] & NET_GUEST_OFFLOADS;
+	struct netif *nif = net->nif;
+	u64 wanted;
+	int r;
+
+	if (!virtio_has(&net->dev, NET_B_CTRL_GUEST_OFFLOADS) || command != CTRL_OFFLOADS_SET)
+		return CTRL_ERR;
+	if (cmd->len != sizeof(wanted) || !cmd_get(cmd, 0, &wanted, sizeof(wanted)) ||
+	    (wanted & ~may))
+		return CTRL_ERR;
+	r = nif->ops->set_offload(nif, (net->dev.acked[0] & NET_NETIF_FEATURES & ~may) | wanted);
+	if (r < 0)
+		log_warn_once("net %s: cannot change offloads: %s", nif->name, strerror(-r));
+	return r < 0 ? CTRL_ERR : CTRL_OK;
+}
+
 static u8 ctrl_run(struct net *net, const struct iovec *iov, const struct virtq_chain *c)
 {
 	struct ctrl_cmd cmd = { iov, c->nr_out, c->out_len - CTRL_HDR_LEN };
@@ -128,6 +168,8 @@ static u8 ctrl_run(struct net *net, const struct iovec *iov, const struct virtq_
 	case CTRL_RX: return ctrl_rx(net, hdr[1], &cmd);
 	case CTRL_MAC: return ctrl_mac(net, hdr[1], &cmd);
 	case CTRL_VLAN: return ctrl_vlan(net, hdr[1], &cmd);
+	case CTRL_ANNOUNCE: return ctrl_announce(net, hdr[1], &cmd);
+	case CTRL_OFFLOADS: return ctrl_offloads(net, hdr[1], &cmd);
 	case CTRL_MQ: return ctrl_mq(net, hdr[1], &cmd);
 	default: return CTRL_ERR;
 	}

@@ -16,10 +16,10 @@
  *	ring format (EVENT_IDX, INDIRECT, MRG_RXBUF)      offered here, the backend may veto
  *
  * From reset on frames come in the first pair, until the driver asks for more (5.1.6.5.6). Offloads
- * of the netif follow what the driver acknowledged, from DRIVER_OK until reset. Both also when
- * vhost moves the frames.
+ * of the netif follow what the driver acknowledged and chose, from DRIVER_OK until reset. Both also
+ * when vhost moves the frames. The link's state is the host's affair: a reset does not change it.
  *
- * Locking: everything here runs with the device lock held.
+ * Locking: everything here runs with the device lock held; what the control socket calls takes it.
  */
 #include <unistd.h>
 
@@ -27,9 +27,8 @@
 #include "virtio/net-device.h"
 #include "virtio/vhost.h"
 
-#define CTRL_VQ_SIZE  64
-#define MIN_MTU       68 /* virtio 1.3 5.1.4.1 */
-#define NET_S_LINK_UP 1
+#define CTRL_VQ_SIZE 64
+#define MIN_MTU      68 /* virtio 1.3 5.1.4.1 */
 
 static struct net *to_net(struct virtio_device *dev)
 {
@@ -85,6 +84,7 @@ static void net_reset(struct virtio_device *dev)
 	if (net->nr_pairs > 1)
 		net->nif->ops->set_queues(net->nif, 1);
 	memcpy(net->config.mac, net->params.mac, sizeof(net->config.mac));
+	net->config.status &= (u16)~NET_S_ANNOUNCE;
 }
 
 static void pair_free(struct net_pair *pair)
@@ -127,19 +127,56 @@ const struct net_stats *net_device_stats(struct virtio_device *dev, unsigned pai
 	return net_user_stats(net->pair[pair].user);
 }
 
+/* --- what the host changes while it runs --- */
+
+static int set_link(struct net *net, bool up)
+{
+	const struct netif *nif = net->nif;
+	int r = nif->ops->set_link ? nif->ops->set_link(net->nif, up) : 0;
+
+	if (r < 0) {
+		log_warn("net %s: cannot set its link %s: %s", nif->name, up ? "up" : "down",
+			 strerror(-r));
+		return r;
+	}
+	net->config.status = up ? NET_S_LINK_UP : 0;
+	if (up && virtio_has(&net->dev, NET_B_GUEST_ANNOUNCE) &&
+	    (net->dev.status & VIRTIO_S_DRIVER_OK))
+		net->config.status |= NET_S_ANNOUNCE;
+	virtio_config_changed(&net->dev);
+	return 0;
+}
+
+int net_set_link(struct virtio_device *dev, bool up)
+{
+	struct net *net = to_net(dev);
+	int r = 0;
+
+	if (dev->ops != &net_ops)
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	if (up != !!(net->config.status & NET_S_LINK_UP))
+		r = set_link(net, up);
+	pthread_mutex_unlock(&dev->lock);
+	return r;
+}
+
 /* --- making one --- */
 
 static void net_offer(struct net *net)
 {
 	u64 features[2] = { BIT(NET_B_MAC) | BIT(NET_B_STATUS) | BIT(NET_B_CTRL_VQ) |
 			    BIT(NET_B_CTRL_RX) | BIT(NET_B_CTRL_VLAN) | BIT(NET_B_CTRL_MAC_ADDR) |
-			    BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) |
-			    BIT(VIRTIO_B_EVENT_IDX) | (net->nif->features & NET_NETIF_FEATURES) };
+			    BIT(NET_B_GUEST_ANNOUNCE) | BIT(NET_B_MRG_RXBUF) |
+			    BIT(VIRTIO_B_INDIRECT_DESC) | BIT(VIRTIO_B_EVENT_IDX) |
+			    (net->nif->features & NET_NETIF_FEATURES) };
 
 	if (net->config.mtu >= MIN_MTU)
 		features[0] |= BIT(NET_B_MTU);
 	if (net->nr_pairs > 1)
 		features[0] |= BIT(NET_B_MQ);
+	if (features[0] & NET_GUEST_OFFLOADS)
+		features[0] |= BIT(NET_B_CTRL_GUEST_OFFLOADS);
 	virtio_offer(&net->dev, features);
 }
 

@@ -143,6 +143,16 @@ static int tap_set_queues(struct netif *nif, unsigned nr)
 	return r;
 }
 
+/* Without carrier the host sends nothing. It has one again when the tap is opened anew. */
+static int tap_set_link(struct netif *nif, bool up)
+{
+	int carrier = up;
+
+	if (ioctl(nif->fd[0], TUNSETCARRIER, &carrier) == 0 || errno == EBADFD)
+		return 0;
+	return -errno;
+}
+
 /* --- questions to the interface --- */
 
 static int if_ioctl(const struct tap *tap, unsigned long request, struct ifreq *ifr)
@@ -417,6 +427,7 @@ static const struct netif_ops tap_ops = {
 	.recv = tap_recv,
 	.set_offload = tap_set_offload,
 	.set_queues = tap_set_queues,
+	.set_link = tap_set_link,
 	.close = tap_close,
 };
 

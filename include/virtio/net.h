@@ -14,6 +14,7 @@ struct vhost;
 enum {
 	NET_B_CSUM = 0,
 	NET_B_GUEST_CSUM = 1,
+	NET_B_CTRL_GUEST_OFFLOADS = 2,
 	NET_B_MTU = 3,
 	NET_B_MAC = 5,
 	NET_B_GUEST_TSO4 = 7,
@@ -27,12 +28,16 @@ enum {
 	NET_B_CTRL_VQ = 17,
 	NET_B_CTRL_RX = 18,
 	NET_B_CTRL_VLAN = 19,
+	NET_B_GUEST_ANNOUNCE = 21,
 	NET_B_MQ = 22,
 	NET_B_CTRL_MAC_ADDR = 23,
 	NET_B_GUEST_USO4 = 54,
 	NET_B_GUEST_USO6 = 55,
 	NET_B_HOST_USO = 56,
 };
+
+/* virtio 1.3 5.1.4: bits of the status in device config space */
+enum { NET_S_LINK_UP = 1, NET_S_ANNOUNCE = 2 };
 
 /* virtio 1.3 5.1.4: device config space, the fields that we have */
 struct net_config {
@@ -57,6 +62,14 @@ struct net_params {
  */
 struct virtio_device *net_new(struct machine *m, const struct net_params *params, struct netif *nif,
 			      int *err) __must_check;
+
+/*
+ * Plugs the NIC's cable in or out: what the guest reads in its status, and the carrier of the
+ * host's side. When it comes up, the driver is asked to announce itself to the network, until it
+ * says that it did. Takes the device lock. 0, -EINVAL = @dev is no NIC, or the netif's error, after
+ * a message.
+ */
+int net_set_link(struct virtio_device *dev, bool up) __must_check;
 
 /* Frames and their bytes (headers of ours not counted), seen from the guest: tx is what it sent. */
 struct net_stats {

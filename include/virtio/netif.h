@@ -39,6 +39,8 @@ struct netif_ops {
 	 * waits in others is lost. On error it is as before. NULL = it has one queue.
 	 */
 	int (*set_queues)(struct netif *nif, unsigned nr);
+	/* What the other side sees as carrier; true after opening. NULL = it cannot tell it. */
+	int (*set_link)(struct netif *nif, bool up);
 	void (*close)(struct netif *nif); /* frees it; undoes what opening it did to the host */
 };
 

@@ -58,6 +58,15 @@ static int fake_set_queues(struct netif *nif, unsigned nr)
 	return 0;
 }
 
+static int fake_set_link(struct netif *nif, bool up)
+{
+	struct fake_netif *fn = to_fake(nif);
+
+	if (!fn->fail_link)
+		fn->link_down = !up;
+	return fn->fail_link;
+}
+
 static void fake_close(struct netif *nif)
 {
 	struct fake_netif *fn = to_fake(nif);
@@ -75,6 +84,7 @@ static const struct netif_ops fake_ops = {
 	.recv = fake_recv,
 	.set_offload = fake_set_offload,
 	.set_queues = fake_set_queues,
+	.set_link = fake_set_link,
 	.close = fake_close,
 };
 

@@ -13,6 +13,8 @@ struct fake_netif {
 	struct netif nif;
 	int peer[NETIF_MAX_QUEUES]; /* the test's ends; -1 = closed */
 	unsigned queue;             /* the one that the functions below use */
+	bool link_down;             /* what set_link said last */
+	int fail_link;              /* -errno that it returns; 0 = it works */
 	unsigned nr_active;         /* what set_queues said last */
 	int fail_queues;            /* -errno that set_queues returns; 0 = it works */
 	u64 offload;                /* what set_offload said last */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A NIC of several queue pairs, over each data path (see nic-scenarios.h).
+ * A NIC of several queue pairs, and what changes while it runs, over each data path (see
+ * nic-scenarios.h).
  */
 #include "nic-scenarios.h"
 
@@ -204,10 +205,122 @@ static void s_pairs_rebind(enum nic_kind kind)
 	fake_nic_free(&nic);
 }
 
+/* --- what changes while it runs --- */
+
+static u64 status_of(struct fake_nic *nic)
+{
+	return fake_config_read(&nic->drv, offsetof(struct net_config, status), 2);
+}
+
+/* Each change: another generation, one interrupt. */
+static void change_link(struct fake_nic *nic, bool up, u64 want)
+{
+	u64 gen = fake_common_read(&nic->drv, VP_GEN, 1);
+	u64 irqs = fake_driver_config_irqs(&nic->drv);
+
+	CHECK_EQ(net_set_link(nic->dev, up), 0);
+	CHECK_EQ(net_set_link(nic->dev, up), 0); /* nothing new */
+	fake_machine_run(&nic->fm);
+	CHECK_EQ(status_of(nic), want);
+	CHECK_EQ(nic->fn->link_down, !up);
+	CHECK_EQ((u8)(fake_common_read(&nic->drv, VP_GEN, 1) - gen), 1);
+	CHECK_EQ(fake_driver_config_irqs(&nic->drv), irqs + 1);
+}
+
+static void s_link(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	log_set_sink(quiet);
+	fake_nic_open(&nic, kind, NULL);
+	CHECK_EQ(status_of(&nic), NET_S_LINK_UP);
+	for (unsigned round = 0; round < 3; round++) {
+		change_link(&nic, false, 0);
+		CHECK_EQ(NIC_CTRL(&nic, 9, 3, 0), OK);
+		CHECK_EQ(status_of(&nic), 0);
+		change_link(&nic, true, NET_S_LINK_UP | NET_S_ANNOUNCE);
+		CHECK_EQ(NIC_CTRL(&nic, 9, 3, 0), OK);
+		CHECK_EQ(status_of(&nic), NET_S_LINK_UP);
+	}
+	check_pairs(&nic, 1, 1);
+	/* down again before it was announced; and over a reset */
+	change_link(&nic, false, 0);
+	change_link(&nic, true, NET_S_LINK_UP | NET_S_ANNOUNCE);
+	change_link(&nic, false, 0);
+	REQUIRE(fake_nic_restart(&nic));
+	CHECK_EQ(status_of(&nic), 0);
+	change_link(&nic, true, NET_S_LINK_UP | NET_S_ANNOUNCE);
+	REQUIRE(fake_nic_restart(&nic));
+	CHECK_EQ(status_of(&nic), NET_S_LINK_UP);
+	nic.fn->fail_link = -EPERM;
+	CHECK_EQ(net_set_link(nic.dev, false), -EPERM);
+	CHECK_EQ(status_of(&nic), NET_S_LINK_UP);
+	fake_nic_free(&nic);
+}
+
+/* Who did not take GUEST_ANNOUNCE is not asked; who has no driver yet is sent no interrupt. */
+static void s_link_no_announce(enum nic_kind kind)
+{
+	struct fake_driver_opts opts = { .features = { BIT(NET_B_STATUS) | BIT(NET_B_CTRL_VQ) } };
+	struct fake_nic nic;
+	u64 irqs;
+
+	fake_nic_open(&nic, kind, &opts);
+	change_link(&nic, false, 0);
+	change_link(&nic, true, NET_S_LINK_UP);
+	CHECK(fake_driver_reset(&nic.drv));
+	irqs = fake_driver_config_irqs(&nic.drv);
+	CHECK_EQ(net_set_link(nic.dev, false), 0);
+	CHECK_EQ(net_set_link(nic.dev, true), 0);
+	CHECK_EQ(fake_driver_config_irqs(&nic.drv), irqs);
+	CHECK_EQ(status_of(&nic), NET_S_LINK_UP);
+	fake_nic_free(&nic);
+}
+
+static int set_offloads(struct fake_nic *nic, u64 offloads)
+{
+	u8 cmd[10] = { 5, 0 };
+
+	memcpy(cmd + 2, &offloads, sizeof(offloads));
+	return fake_nic_ctrl(nic, cmd, sizeof(cmd), 3);
+}
+
+/* Some of what it acknowledged, and never more; all again at the next start. */
+static void s_guest_offloads(enum nic_kind kind)
+{
+	const u64 csum = BIT(NET_B_GUEST_CSUM), tso4 = BIT(NET_B_GUEST_TSO4);
+	const u64 tso6 = BIT(NET_B_GUEST_TSO6), host = BIT(NET_B_CSUM) | BIT(NET_B_HOST_TSO4);
+	struct fake_driver_opts opts = { .features = { csum | tso4 | host | BIT(NET_B_CTRL_VQ) |
+						       BIT(NET_B_CTRL_GUEST_OFFLOADS) } };
+	struct fake_nic nic;
+
+	log_set_sink(quiet);
+	fake_nic_open(&nic, kind, &opts);
+	CHECK_EQ(nic.fn->offload, csum | tso4 | host);
+	CHECK_EQ(set_offloads(&nic, csum), OK);
+	CHECK_EQ(nic.fn->offload, csum | host);
+	CHECK_EQ(set_offloads(&nic, 0), OK);
+	CHECK_EQ(nic.fn->offload, host);
+	CHECK_EQ(set_offloads(&nic, csum | tso4), OK);
+	CHECK_EQ(set_offloads(&nic, csum | tso6), ERR);
+	CHECK_EQ(set_offloads(&nic, csum | BIT(NET_B_HOST_TSO4)), ERR);
+	CHECK_EQ(set_offloads(&nic, ~0ULL), ERR);
+	CHECK_EQ(nic.fn->offload, csum | tso4 | host);
+	nic.fn->fail_offload = -EINVAL;
+	CHECK_EQ(set_offloads(&nic, 0), ERR);
+	nic.fn->fail_offload = 0;
+	CHECK_EQ(set_offloads(&nic, 0), OK);
+	check_pairs(&nic, 1, 1);
+	REQUIRE(fake_nic_restart(&nic));
+	CHECK_EQ(nic.fn->offload, csum | tso4 | host);
+	fake_nic_free(&nic);
+}
+
 /* clang-format off */
 #define SCENARIOS(X) \
 	X(all_pairs) X(16_pairs) X(pairs_set) X(pairs_not_ready) X(without_mq) \
-	X(without_mq_hostile) X(pair_malformed) X(pairs_rebind)
+	X(without_mq_hostile) X(pair_malformed) X(pairs_rebind) X(link) \
+	X(link_no_announce) X(guest_offloads)
 /* clang-format on */
 SCENARIOS(DEFINE_SCENARIO)
 

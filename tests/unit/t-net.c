@@ -75,10 +75,18 @@ static void t_ctrl_commands(void)
 		CHECK_EQ(NIC_CTRL(&nic, cut, 2, 0, 0, 0x10), ERR);
 		CHECK_EQ(NIC_CTRL(&nic, cut, 2, 2, 1, 0), ERR);
 		CHECK_EQ(NIC_CTRL(&nic, cut, 2, 0, 1), ERR);
-		/* what we do not offer: announce, multiqueue, offloads; nothing at all */
-		CHECK_EQ(NIC_CTRL(&nic, cut, 3, 0), ERR);
+		/* announce: done, though nobody asked */
+		CHECK_EQ(NIC_CTRL(&nic, cut, 3, 0), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 3, 1), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 3, 0, 0), ERR);
+		/* offloads: none; a bit that is no offload; not 64 bits */
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+		/* what we do not offer: multiqueue on one pair; nothing at all */
 		CHECK_EQ(NIC_CTRL(&nic, cut, 4, 0, 1, 0), ERR);
-		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
 		CHECK_EQ(NIC_CTRL(&nic, cut, 0xff, 0xff), ERR);
 		CHECK_EQ(NIC_CTRL(&nic, cut, 0), ERR);
 	}
@@ -129,6 +137,8 @@ static void t_ctrl_not_negotiated(void)
 	CHECK_EQ(NIC_CTRL(&nic, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
 	CHECK_EQ(NIC_CTRL(&nic, 9, 1, 1, 2, 3, 4, 5, 6, 7), ERR);
 	CHECK_EQ(NIC_CTRL(&nic, 9, 2, 0, 1, 0), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 3, 0), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
 	fake_nic_free(&nic);
 }
 
@@ -234,15 +244,18 @@ static void t_features(void)
 {
 	const u64 own = BIT(NET_B_MAC) | BIT(NET_B_STATUS) | BIT(NET_B_CTRL_VQ) |
 			BIT(NET_B_CTRL_RX) | BIT(NET_B_CTRL_VLAN) | BIT(NET_B_CTRL_MAC_ADDR) |
-			BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) |
-			BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_VERSION_1);
-	const u64 some = BIT(NET_B_CSUM) | BIT(NET_B_HOST_TSO4) | BIT(NET_B_GUEST_CSUM);
+			BIT(NET_B_GUEST_ANNOUNCE) | BIT(NET_B_MRG_RXBUF) |
+			BIT(VIRTIO_B_INDIRECT_DESC) | BIT(VIRTIO_B_EVENT_IDX) |
+			BIT(VIRTIO_B_VERSION_1);
+	const u64 some = BIT(NET_B_CSUM) | BIT(NET_B_HOST_TSO4);
+	const u64 guest = BIT(NET_B_GUEST_CSUM);
 
 	CHECK_EQ(offered_with(0, 0), own);
 	CHECK_EQ(offered_with(some, 0), own | some);
+	CHECK_EQ(offered_with(guest, 0), own | guest | BIT(NET_B_CTRL_GUEST_OFFLOADS));
 	CHECK_EQ(offered_with(some, 67), own | some);
 	CHECK_EQ(offered_with(some, 9000), own | some | BIT(NET_B_MTU));
-	CHECK_EQ(offered_with(BIT(2) | BIT(40), 0), own); /* not a netif's to say */
+	CHECK_EQ(offered_with(BIT(4) | BIT(40), 0), own); /* not a netif's to say */
 }
 
 /* --- the data path --- */

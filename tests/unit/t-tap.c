@@ -560,6 +560,43 @@ static void t_down_and_deleted(void)
 	nif->ops->close(nif);
 }
 
+static bool if_running(const char *name)
+{
+	struct ifreq ifr = { 0 };
+
+	return if_ioctl(name, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_RUNNING);
+}
+
+static void t_link(void)
+{
+	struct netif *nif;
+	int err;
+
+	own_network();
+	make_persistent("t0", IFF_TAP | IFF_NO_PI | IFF_VNET_HDR);
+	for (unsigned i = 0; i < 3; i++) {
+		nif = open_tap("t0", NULL, NULL, NULL, &err);
+		REQUIRE(nif);
+		for (int n = 0; n < 1000 && !if_running("t0"); n++)
+			usleep(10000); /* the kernel tells it a moment later */
+		CHECK(if_running("t0"));
+		CHECK_EQ(nif->ops->set_link(nif, true), 0);
+		CHECK(if_running("t0"));
+		CHECK_EQ(nif->ops->set_link(nif, false), 0);
+		for (int n = 0; n < 1000 && if_running("t0"); n++)
+			usleep(10000);
+		CHECK(!if_running("t0"));
+		if (i == 0)
+			CHECK_EQ(nif->ops->set_link(nif, true), 0);
+		nif->ops->close(nif);
+	}
+	nif = open_tap("t0", NULL, NULL, NULL, &err);
+	REQUIRE(nif);
+	delete_if("t0");
+	CHECK_EQ(nif->ops->set_link(nif, false), 0);
+	nif->ops->close(nif);
+}
+
 /* --- several queues --- */
 
 static struct netif *open_queues(const char *ifname, unsigned queues, bool or_one, int *err)
@@ -746,5 +783,5 @@ int main(int argc, char **argv)
 		       T(t_existing_is_left_as_it_was), T(t_multi_queue), T(t_busy), T(t_not_a_tap),
 		       T(t_script), T(t_script_fails), T(t_downscript), T(t_mtu), T(t_offload),
 		       T(t_frames), T(t_down_and_deleted), T(t_queues), T(t_queues_of_existing),
-		       T(t_no_capability), T(t_no_driver));
+		       T(t_link), T(t_no_capability), T(t_no_driver));
 }
