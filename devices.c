@@ -40,7 +40,7 @@ struct net_option {
 	char *host_ip, *script, *downscript;
 };
 
-static int net_set_mode(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_mode(void *ctx, const char *option, const char *key, const char *value)
 {
 	struct net_option *n = ctx;
 
@@ -59,12 +59,12 @@ static int net_set_mode(void *ctx, const char *option, const char *key, const ch
 	return 0;
 }
 
-static int net_set_vhost(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_vhost(void *ctx, const char *option, const char *key, const char *value)
 {
 	return opt_bool(option, key, value, &((struct net_option *)ctx)->vhost);
 }
 
-static int net_set_mac(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_mac(void *ctx, const char *option, const char *key, const char *value)
 {
 	struct net_option *n = ctx;
 
@@ -73,7 +73,7 @@ static int net_set_mac(void *ctx, const char *option, const char *key, const cha
 }
 
 /* queues= and mq= are one thing with two names. */
-static int net_set_queues(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_queues(void *ctx, const char *option, const char *key, const char *value)
 {
 	struct net_option *n = ctx;
 	u64 queues = 0;
@@ -88,7 +88,7 @@ static int net_set_queues(void *ctx, const char *option, const char *key, const 
 	return err;
 }
 
-static int net_set_tapif(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_tapif(void *ctx, const char *option, const char *key, const char *value)
 {
 	struct net_option *n = ctx;
 	size_t len = strlen(value);
@@ -117,22 +117,22 @@ static int keep_string(char **to, const char *option, const char *key, const cha
 	return *to ? 0 : log_no_memory(option);
 }
 
-static int net_set_host_ip(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_host_ip(void *ctx, const char *option, const char *key, const char *value)
 {
 	return keep_string(&((struct net_option *)ctx)->host_ip, option, key, value);
 }
 
-static int net_set_script(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_script(void *ctx, const char *option, const char *key, const char *value)
 {
 	return keep_string(&((struct net_option *)ctx)->script, option, key, value);
 }
 
-static int net_set_downscript(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_downscript(void *ctx, const char *option, const char *key, const char *value)
 {
 	return keep_string(&((struct net_option *)ctx)->downscript, option, key, value);
 }
 
-static int net_set_trans(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_trans(void *ctx, const char *option, const char *key, const char *value)
 {
 	(void)ctx;
 	if (!strcmp(value, "pci"))
@@ -149,21 +149,21 @@ static int net_refuse(void *ctx, const char *option, const char *key, const char
 }
 
 static const struct opt_key net_keys[] = {
-	{ "mode", "tap, or none for no NIC at all", net_set_mode },
+	{ "mode", "tap, or none for no NIC at all", net_key_mode },
 	{ "vhost", "1: the kernel's vhost-net moves the packets; 0 (default): lkvm's own loop does",
-	  net_set_vhost },
+	  net_key_vhost },
 	{ "tapif", "the tap to use; made, and gone at the end, when it does not exist",
-	  net_set_tapif },
+	  net_key_tapif },
 	{ "host_ip", "address[/prefix] of the tap; default 192.168.33.1/24 for one that lkvm makes",
-	  net_set_host_ip },
+	  net_key_host_ip },
 	{ "queues", "queue pairs, 1 to 16; default: one for each vCPU, at most 8, if the tap can",
-	  net_set_queues },
-	{ "mq", "the same as queues=", net_set_queues },
-	{ "guest_mac", "MAC address; default: made from the VM's name", net_set_mac },
+	  net_key_queues },
+	{ "mq", "the same as queues=", net_key_queues },
+	{ "guest_mac", "MAC address; default: made from the VM's name", net_key_mac },
 	{ "script", "program run with the tap's name once it is up, instead of host_ip",
-	  net_set_script },
-	{ "downscript", "program run with the tap's name before it goes", net_set_downscript },
-	{ "trans", "pci, the only transport there is yet", net_set_trans },
+	  net_key_script },
+	{ "downscript", "program run with the tap's name before it goes", net_key_downscript },
+	{ "trans", "pci, the only transport there is yet", net_key_trans },
 	{ "guest_ip", NULL, net_refuse },
 	{ "fd", NULL, net_refuse },
 	{ NULL, NULL, NULL },

@@ -127,40 +127,6 @@ const struct net_stats *net_device_stats(struct virtio_device *dev, unsigned pai
 	return net_user_stats(net->pair[pair].user);
 }
 
-/* --- what the host changes while it runs --- */
-
-static int set_link(struct net *net, bool up)
-{
-	const struct netif *nif = net->nif;
-	int r = nif->ops->set_link ? nif->ops->set_link(net->nif, up) : 0;
-
-	if (r < 0) {
-		log_warn("net %s: cannot set its link %s: %s", nif->name, up ? "up" : "down",
-			 strerror(-r));
-		return r;
-	}
-	net->config.status = up ? NET_S_LINK_UP : 0;
-	if (up && virtio_has(&net->dev, NET_B_GUEST_ANNOUNCE) &&
-	    (net->dev.status & VIRTIO_S_DRIVER_OK))
-		net->config.status |= NET_S_ANNOUNCE;
-	virtio_config_changed(&net->dev);
-	return 0;
-}
-
-int net_set_link(struct virtio_device *dev, bool up)
-{
-	struct net *net = to_net(dev);
-	int r = 0;
-
-	if (dev->ops != &net_ops)
-		return -EINVAL;
-	pthread_mutex_lock(&dev->lock);
-	if (up != !!(net->config.status & NET_S_LINK_UP))
-		r = set_link(net, up);
-	pthread_mutex_unlock(&dev->lock);
-	return r;
-}
-
 /* --- making one --- */
 
 static void net_offer(struct net *net)
@@ -268,4 +234,110 @@ struct virtio_device *net_new(struct machine *m, const struct net_params *params
 	}
 	net_offer(net);
 	return &net->dev;
+}
+
+/* --- what the host changes while it runs --- */
+
+static int set_link(struct net *net, bool up)
+{
+	const struct netif *nif = net->nif;
+	int r = nif->ops->set_link ? nif->ops->set_link(net->nif, up) : 0;
+
+	if (r < 0) {
+		log_warn("net %s: cannot set its link %s: %s", nif->name, up ? "up" : "down",
+			 strerror(-r));
+		return r;
+	}
+	net->config.status = up ? NET_S_LINK_UP : 0;
+	if (up && virtio_has(&net->dev, NET_B_GUEST_ANNOUNCE) &&
+	    (net->dev.status & VIRTIO_S_DRIVER_OK))
+		net->config.status |= NET_S_ANNOUNCE;
+	virtio_config_changed(&net->dev);
+	return 0;
+}
+
+/*
+ * Bits that the driver counts on: what it acknowledged, or before that may have seen offered.
+ */
+static u64 counted_on(const struct virtio_device *dev, unsigned word)
+{
+	if (dev->status & VIRTIO_S_FEATURES_OK)
+		return dev->acked[word];
+	return dev->status & VIRTIO_S_DRIVER ? dev->offered[word] : 0;
+}
+
+/* Word 0 of the bits that the driver counts on, and @server cannot do. */
+static u64 would_miss(const struct net *net, enum net_server server)
+{
+	u64 can[2] = { ~0ULL, ~0ULL };
+
+	for (unsigned i = 0; i < net->nr_pairs; i++) {
+		struct virtio_backend *be = pair_backend(&net->pair[i], server);
+
+		if (be->ops->features)
+			be->ops->features(be, can);
+	}
+	return counted_on(&net->dev, 0) & ~can[0];
+}
+
+static int set_server(struct net *net, enum net_server server)
+{
+	struct virtio_backend *from[NETIF_MAX_QUEUES], *to[NETIF_MAX_QUEUES];
+	const char *who = server == NET_VHOST ? "vhost" : "userspace";
+	u64 miss;
+	int r = 0;
+
+	for (unsigned i = 0; i < net->nr_pairs && !r; i++) {
+		r = pair_make(net, i, server);
+		if (!r)
+			to[i] = pair_backend(&net->pair[i], server);
+		from[i] = pair_backend(&net->pair[i], net->pair[i].server);
+	}
+	if (r)
+		return r;
+	miss = would_miss(net, server);
+	if (miss) {
+		log_err("net %s: %s cannot take over: it lacks features that the guest uses: %#llx; unbind the guest's driver first",
+			net->nif->name, who, (unsigned long long)miss);
+		return -EOPNOTSUPP;
+	}
+	r = virtio_swap_backends(&net->dev, from, to, net->nr_pairs);
+	if (r) {
+		log_err("net %s: %s cannot take over: %s; it stays as it was", net->nif->name, who,
+			strerror(-r));
+		return r;
+	}
+	for (unsigned i = 0; i < net->nr_pairs; i++)
+		net->pair[i].server = server;
+	net_offer(net);
+	return 0;
+}
+
+int net_set_vhost(struct virtio_device *dev, bool vhost)
+{
+	enum net_server server = vhost ? NET_VHOST : NET_USER;
+	struct net *net = to_net(dev);
+	int r = 0;
+
+	if (dev->ops != &net_ops)
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	if (net->pair[0].server != server)
+		r = set_server(net, server);
+	pthread_mutex_unlock(&dev->lock);
+	return r;
+}
+
+int net_set_link(struct virtio_device *dev, bool up)
+{
+	struct net *net = to_net(dev);
+	int r = 0;
+
+	if (dev->ops != &net_ops)
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	if (up != !!(net->config.status & NET_S_LINK_UP))
+		r = set_link(net, up);
+	pthread_mutex_unlock(&dev->lock);
+	return r;
 }

@@ -71,6 +71,16 @@ struct virtio_device *net_new(struct machine *m, const struct net_params *params
  */
 int net_set_link(struct virtio_device *dev, bool up) __must_check;
 
+/*
+ * Has vhost (or our loop) move the frames from now on, also of a running NIC: each ring goes on
+ * from where it is. A frame that was read from the netif and waits for buffers of the driver is
+ * lost, at most one for each pair; none else is. Takes the device lock. 0; -EINVAL = @dev is no
+ * NIC;
+ * -EOPNOTSUPP = the driver uses a feature that the other one lacks; or what opening or starting
+ * vhost failed with: then it is as before, and a message says so.
+ */
+int net_set_vhost(struct virtio_device *dev, bool vhost) __must_check;
+
 /* Frames and their bytes (headers of ours not counted), seen from the guest: tx is what it sent. */
 struct net_stats {
 	u64 rx_frames, rx_bytes, rx_dropped;

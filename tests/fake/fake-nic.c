@@ -19,29 +19,31 @@ static void fatal(const char *what)
 
 /* --- life cycle --- */
 
+void fake_nic_make_vhost(struct fake_nic *nic, unsigned pair)
+{
+	int fd = nic->fn->nif.fd[pair];
+
+	if (nic->kind == NIC_VHOST_KERNEL)
+		nic->fvs[pair] = fake_vhost_bare(fd, nic->vhost_features);
+	else
+		nic->fvs[pair] = fake_vhost_new(fd, nic->vhost_features, (u16)(2 * pair));
+	nic->fv = nic->fvs[0];
+}
+
 /* The device opens a vhost. */
 static struct vhost *open_vhost(void *ctx, unsigned pair, int *err)
 {
 	struct fake_nic *nic = ctx;
-	int fd = nic->fn->nif.fd[pair];
-	struct fake_vhost *fv;
 	struct vhost *vh;
 
-	if (nic->kind != NIC_VHOST_KERNEL) {
-		fv = fake_vhost_new(fd, nic->vhost_features, (u16)(2 * pair));
-		vh = &fv->vh;
-	} else {
-		fv = fake_nic_dev_vhost = fake_vhost_bare(fd, nic->vhost_features);
-		vh = vhost_net_open(fd, (u16)(2 * pair), err);
-		if (!vh) {
-			fake_vhost_free(fv);
-			return NULL;
-		}
-	}
-	fv->nr_log = fv->calls = 0; /* what comes from now on counts */
-	nic->fvs[pair] = fv;
-	if (pair == 0)
-		nic->fv = fv;
+	if (!nic->fvs[pair])
+		fake_nic_make_vhost(nic, pair);
+	fake_nic_dev_vhost = nic->fvs[pair];
+	if (nic->kind == NIC_VHOST_KERNEL)
+		vh = vhost_net_open(nic->fn->nif.fd[pair], (u16)(2 * pair), err);
+	else
+		vh = &nic->fvs[pair]->vh;
+	nic->fvs[pair]->nr_log = nic->fvs[pair]->calls = 0; /* what comes from now on counts */
 	return vh;
 }
 

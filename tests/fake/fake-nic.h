@@ -70,6 +70,12 @@ void fake_nic_free(struct fake_nic *nic);
 /* The driver starts from reset again, with empty rings. False = the device does not run then. */
 bool fake_nic_restart(struct fake_nic *nic);
 
+/*
+ * Makes what the device finds when it opens the vhost of @pair. It is made then, too; this is for a
+ * test that counts calls.
+ */
+void fake_nic_make_vhost(struct fake_nic *nic, unsigned pair);
+
 /* --- the guest --- */
 
 /* From now on guest and wire use queue pair @pair, 0 at first. */

@@ -133,6 +133,31 @@ static void t_starting_with_vhost(void)
 	starting_fails(NIC_VHOST_KERNEL);
 }
 
+/* To vhost, opened for the first time: when a call fails our loop still serves it. */
+static void t_switching(void)
+{
+	const char *hit = "";
+	unsigned n;
+
+	log_set_sink(quiet);
+	for (n = 1; hit && n < MAX_ROUNDS; n++) {
+		struct fake_nic nic;
+		int r;
+
+		fake_nic_open(&nic, NIC_USER, NULL);
+		nic.kind = NIC_VHOST_KERNEL;
+		fake_nic_make_vhost(&nic, 0);
+		fault_arm(n, 0);
+		r = net_set_vhost(nic.dev, true);
+		hit = fault_disarm();
+		CHECK_EQ(r == 0, !hit);
+		CHECK_EQ(!net_device_stats(nic.dev, 0), !hit);
+		CHECK(moves_frames(&nic));
+		fake_nic_free(&nic);
+	}
+	CHECK(n > 10 && n < MAX_ROUNDS);
+}
+
 static int open_and_close(void)
 {
 	struct tap_config cfg = { .host_ip = "10.0.0.1", .downscript = "/bin/true", .queues = 3 };
@@ -163,5 +188,5 @@ static void t_tap(void)
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_making), T(t_making_with_vhost), T(t_starting),
-		       T(t_starting_with_vhost), T(t_tap));
+		       T(t_starting_with_vhost), T(t_switching), T(t_tap));
 }

@@ -316,11 +316,207 @@ static void s_guest_offloads(enum nic_kind kind)
 	fake_nic_free(&nic);
 }
 
+/* --- from one data path to the other --- */
+
+static bool vhost_now(const struct fake_nic *nic)
+{
+	return strcmp(nic->dev->vq[0].be->ops->name, "vhost") == 0;
+}
+
+static void toggle(struct fake_nic *nic)
+{
+	bool to = !vhost_now(nic);
+
+	CHECK_EQ(net_set_vhost(nic->dev, to), 0);
+	CHECK_EQ(net_set_vhost(nic->dev, to), 0); /* nothing to do */
+	CHECK_EQ(vhost_now(nic), to);
+	CHECK_EQ(!net_device_stats(nic->dev, 0), to);
+	for (unsigned i = 0; i < nic->nr_pairs; i++)
+		CHECK_EQ(nic->fvs[i] && nic->fvs[i]->ring[0].enabled,
+			 to && fake_driver_status(&nic->drv) & VIRTIO_S_DRIVER_OK);
+}
+
+static void s_switch(enum nic_kind kind)
+{
+	struct fake_nic nic;
+	int fds = 0;
+
+	fake_nic_open_pairs(&nic, kind, NULL, PAIRS);
+	CHECK_EQ(PAIRS_SET(&nic, 3), OK);
+	for (u32 round = 0; round < 20; round++) {
+		if (round == 2)
+			fds = tap_open_fds(); /* both are there now */
+		check_pairs(&nic, PAIRS, round);
+		toggle(&nic);
+		CHECK_EQ(nic.fn->nr_active, 3);
+	}
+	CHECK(tap_open_fds() <= fds);
+	CHECK(fake_driver_reset(&nic.drv));
+	toggle(&nic);
+	REQUIRE(fake_nic_restart(&nic));
+	check_pairs(&nic, PAIRS, 100);
+	fake_nic_free(&nic);
+}
+
+/* With what little a driver can take, and the position far around the ring. */
+static void s_switch_bare(enum nic_kind kind)
+{
+	struct fake_driver_opts opts = {
+		.no_event_idx = true, .no_indirect = true, .size = 8, .features = { BIT(NET_B_MAC) }
+	};
+	struct fake_nic nic;
+
+	fake_nic_open(&nic, kind, &opts);
+	for (u32 round = 0; round < 100; round++) {
+		fake_nic_post(&nic, 1, 1526);
+		check_tx(&nic, 100, round);
+		check_rx(&nic, 200, round, 1);
+		toggle(&nic);
+	}
+	fake_nic_free(&nic);
+}
+
+/* Takes what came, at either end; it must be the next one each time. */
+static void take_next(struct fake_nic *nic, u32 *in, u32 *out)
+{
+	long n = fake_netif_take(nic->fn, NULL, got, sizeof(got));
+
+	fake_nic_reap(nic);
+	if (n >= 0) {
+		CHECK(n == 300 && fake_nic_is_frame(got, 300, *out));
+		++*out;
+	}
+	n = fake_nic_recv(nic, got, sizeof(got), NULL);
+	if (n >= 0) {
+		CHECK(n == 300 && fake_nic_is_frame(got, 300, *in));
+		++*in;
+	}
+}
+
+/* Frames under way in both directions: none is lost, comes twice, or overtakes another. */
+static void s_switch_under_traffic(enum nic_kind kind)
+{
+	u32 injected = 0, sent = 0, in = 0, out = 0, posted = 0;
+	struct fake_nic nic;
+
+	fake_nic_open(&nic, kind, NULL);
+	while (in < 2000 || out < 2000) {
+		u32 before = in + out;
+
+		for (unsigned i = 0; i < 40 && posted < 2000 && posted - in < 200; i++, posted++) {
+			if (posted % 500 == 0)
+				nic.nr_bufs = 0; /* at most 200 are out: use their memory again */
+			fake_nic_post(&nic, 1, 400);
+		}
+		for (unsigned i = 0; i < 30; i++) {
+			fake_nic_frame(frame, 300, injected);
+			injected += injected < 2000 && fake_netif_inject(nic.fn, frame, 300);
+			fake_nic_frame(frame, 300, sent);
+			sent += sent < 2000 && fake_nic_send(&nic, frame, 300);
+			if (i % 7 == 0)
+				fake_machine_run(&nic.fm);
+		}
+		toggle(&nic);
+		REQUIRE(NIC_WAIT(&nic, (take_next(&nic, &in, &out), in + out > before)));
+		for (unsigned i = 0; i < 50; i++)
+			take_next(&nic, &in, &out);
+	}
+	CHECK_EQ(in, 2000);
+	CHECK_EQ(out, 2000);
+	CHECK_EQ(nic.drv.vq[0].errors + nic.drv.vq[1].errors, 0);
+	fake_nic_free(&nic);
+}
+
+/* A driver that uses what the other cannot do keeps what it has; an unbound one gets less. */
+static void s_switch_lacks(enum nic_kind kind)
+{
+	const u64 mrg = BIT(NET_B_MRG_RXBUF);
+	struct fake_nic nic;
+
+	log_set_sink(quiet);
+	fake_nic_open_pairs(&nic, NIC_USER, NULL, 2);
+	nic.kind = kind == NIC_USER ? NIC_VHOST : kind;
+	nic.vhost_features = FAKE_VHOST_FEATURES & ~mrg;
+	CHECK_EQ(net_set_vhost(nic.dev, true), -EOPNOTSUPP);
+	CHECK(!vhost_now(&nic));
+	check_pairs(&nic, 2, 1);
+	CHECK(fake_driver_reset(&nic.drv));
+	CHECK_EQ(net_set_vhost(nic.dev, true), 0);
+	REQUIRE(fake_nic_restart(&nic));
+	CHECK(!(nic.drv.features[0] & mrg));
+	check_pairs(&nic, 2, 2);
+	toggle(&nic);
+	check_pairs(&nic, 2, 3);
+	REQUIRE(fake_nic_restart(&nic));
+	CHECK(nic.drv.features[0] & mrg);
+	CHECK_EQ(net_set_vhost(nic.dev, true), -EOPNOTSUPP);
+	fake_nic_free(&nic);
+}
+
+/* Each verb of the second pair's vhost fails in turn: all goes on as it was. */
+static void s_switch_fails(enum nic_kind kind)
+{
+	struct fake_nic nic;
+	unsigned n;
+	int r = -1;
+
+	log_set_sink(quiet);
+	fake_nic_open_pairs(&nic, kind, NULL, 2);
+	if (!vhost_now(&nic))
+		toggle(&nic);
+	toggle(&nic);
+	for (n = 1; n < 50 && r; n++) {
+		nic.fvs[1]->fail_at = nic.fvs[1]->calls + n;
+		r = net_set_vhost(nic.dev, true);
+		nic.fvs[1]->fail_at = 0;
+		CHECK(r == 0 || r == -EIO);
+		CHECK_EQ(vhost_now(&nic), !r);
+		CHECK_EQ(nic.fvs[0]->ring[0].enabled, !r);
+		check_pairs(&nic, 2, n);
+	}
+	CHECK_EQ(n, 2 + 6 + 6 + 2 + 2);
+	fake_nic_free(&nic);
+}
+
+/* The control socket asks for it while the driver is just being bound, or has given up. */
+static void s_switch_any_time(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	log_set_sink(quiet);
+	fake_nic_open_pairs(&nic, kind, NULL, PAIRS);
+	REQUIRE(fake_driver_negotiate(&nic.drv));
+	toggle(&nic);
+	fake_driver_setup_irqs(&nic.drv);
+	for (unsigned i = 0; i < nic.drv.nr_vqs; i++)
+		fake_driver_setup_vq(&nic.drv, i);
+	toggle(&nic);
+	toggle(&nic);
+	REQUIRE(fake_driver_start(&nic.drv));
+	nic.nr_bufs = 0;
+	check_pairs(&nic, PAIRS, 1);
+	fake_vq_add_head(&nic.drv.vq[1], 0xffff);
+	fake_vq_publish(&nic.drv.vq[1]);
+	fake_vq_ring(&nic.drv.vq[1]);
+	REQUIRE(NIC_WAIT(&nic, fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET));
+	CHECK_EQ(net_set_vhost(nic.dev, !vhost_now(&nic)), 0);
+	REQUIRE(fake_nic_restart(&nic));
+	check_pairs(&nic, PAIRS, 2);
+	nic.drv.opts.features[0] = no_mq;
+	REQUIRE(fake_nic_restart(&nic));
+	CHECK_EQ(net_set_vhost(nic.dev, !vhost_now(&nic)), 0);
+	check_pairs(&nic, 1, 3);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 0, 0, 1), OK);
+	fake_nic_free(&nic);
+}
+
 /* clang-format off */
 #define SCENARIOS(X) \
 	X(all_pairs) X(16_pairs) X(pairs_set) X(pairs_not_ready) X(without_mq) \
 	X(without_mq_hostile) X(pair_malformed) X(pairs_rebind) X(link) \
-	X(link_no_announce) X(guest_offloads)
+	X(link_no_announce) X(guest_offloads) \
+	X(switch) X(switch_bare) X(switch_under_traffic) X(switch_lacks) X(switch_fails) \
+	X(switch_any_time)
 /* clang-format on */
 SCENARIOS(DEFINE_SCENARIO)
 
