@@ -7,9 +7,10 @@
 #include "log.h"
 #include "opt.h"
 #include "virtio/net.h"
-#include "virtio/vhost.h"
 
 #define NET_QUEUE_SIZE 256
+#define NET_MAX_PAIRS  NETIF_MAX_QUEUES
+#define NET_MANY_PAIRS 8 /* as many for a machine with many CPUs, when nobody said how many */
 
 /* A complete device type gets its transport and its place in the machine. Owns @dev. */
 static int put_on_pci(struct virtio_device *dev)
@@ -34,11 +35,12 @@ struct net_option {
 	enum net_mode mode;
 	bool vhost, has_mac;
 	u8 mac[6];
+	unsigned queues; /* pairs; 0 = by the number of CPUs */
 	char ifname[16];
 	char *host_ip, *script, *downscript;
 };
 
-static int net_set_mode(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_mode(void *ctx, const char *option, const char *key, const char *value)
 {
 	struct net_option *n = ctx;
 
@@ -57,12 +59,12 @@ static int net_set_mode(void *ctx, const char *option, const char *key, const ch
 	return 0;
 }
 
-static int net_set_vhost(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_vhost(void *ctx, const char *option, const char *key, const char *value)
 {
 	return opt_bool(option, key, value, &((struct net_option *)ctx)->vhost);
 }
 
-static int net_set_mac(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_mac(void *ctx, const char *option, const char *key, const char *value)
 {
 	struct net_option *n = ctx;
 
@@ -70,7 +72,23 @@ static int net_set_mac(void *ctx, const char *option, const char *key, const cha
 	return opt_mac(option, key, value, n->mac);
 }
 
-static int net_set_tapif(void *ctx, const char *option, const char *key, const char *value)
+/* queues= and mq= are one thing with two names. */
+static int net_key_queues(void *ctx, const char *option, const char *key, const char *value)
+{
+	struct net_option *n = ctx;
+	u64 queues = 0;
+	int err = opt_u64(option, key, value, 1, NET_MAX_PAIRS, &queues);
+
+	if (!err && n->queues) {
+		log_err("%s: %s=%s: queues= and mq= mean the same; use one of them", option, key,
+			value);
+		return -EINVAL;
+	}
+	n->queues = (unsigned)queues;
+	return err;
+}
+
+static int net_key_tapif(void *ctx, const char *option, const char *key, const char *value)
 {
 	struct net_option *n = ctx;
 	size_t len = strlen(value);
@@ -99,22 +117,22 @@ static int keep_string(char **to, const char *option, const char *key, const cha
 	return *to ? 0 : log_no_memory(option);
 }
 
-static int net_set_host_ip(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_host_ip(void *ctx, const char *option, const char *key, const char *value)
 {
 	return keep_string(&((struct net_option *)ctx)->host_ip, option, key, value);
 }
 
-static int net_set_script(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_script(void *ctx, const char *option, const char *key, const char *value)
 {
 	return keep_string(&((struct net_option *)ctx)->script, option, key, value);
 }
 
-static int net_set_downscript(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_downscript(void *ctx, const char *option, const char *key, const char *value)
 {
 	return keep_string(&((struct net_option *)ctx)->downscript, option, key, value);
 }
 
-static int net_set_trans(void *ctx, const char *option, const char *key, const char *value)
+static int net_key_trans(void *ctx, const char *option, const char *key, const char *value)
 {
 	(void)ctx;
 	if (!strcmp(value, "pci"))
@@ -131,22 +149,23 @@ static int net_refuse(void *ctx, const char *option, const char *key, const char
 }
 
 static const struct opt_key net_keys[] = {
-	{ "mode", "tap, or none for no NIC at all", net_set_mode },
+	{ "mode", "tap, or none for no NIC at all", net_key_mode },
 	{ "vhost", "1: the kernel's vhost-net moves the packets; 0 (default): lkvm's own loop does",
-	  net_set_vhost },
+	  net_key_vhost },
 	{ "tapif", "the tap to use; made, and gone at the end, when it does not exist",
-	  net_set_tapif },
+	  net_key_tapif },
 	{ "host_ip", "address[/prefix] of the tap; default 192.168.33.1/24 for one that lkvm makes",
-	  net_set_host_ip },
-	{ "guest_mac", "MAC address; default: made from the VM's name", net_set_mac },
+	  net_key_host_ip },
+	{ "queues", "queue pairs, 1 to 16; default: one for each vCPU, at most 8, if the tap can",
+	  net_key_queues },
+	{ "mq", "the same as queues=", net_key_queues },
+	{ "guest_mac", "MAC address; default: made from the VM's name", net_key_mac },
 	{ "script", "program run with the tap's name once it is up, instead of host_ip",
-	  net_set_script },
-	{ "downscript", "program run with the tap's name before it goes", net_set_downscript },
-	{ "trans", "pci, the only transport there is yet", net_set_trans },
+	  net_key_script },
+	{ "downscript", "program run with the tap's name before it goes", net_key_downscript },
+	{ "trans", "pci, the only transport there is yet", net_key_trans },
 	{ "guest_ip", NULL, net_refuse },
 	{ "fd", NULL, net_refuse },
-	{ "mq", NULL, net_refuse },
-	{ "queues", NULL, net_refuse },
 	{ NULL, NULL, NULL },
 };
 
@@ -165,7 +184,8 @@ static void net_free_params(void *params)
 /* Keys that only mean something for a tap, given without one, are a mistake of the user. */
 static int net_check(const struct net_option *n)
 {
-	bool tap_keys = n->vhost || n->ifname[0] || n->host_ip || n->script || n->downscript;
+	bool tap_keys = n->vhost || n->queues || n->ifname[0] || n->host_ip || n->script ||
+			n->downscript;
 
 	if (n->mode == NET_MODE_UNSET) {
 		log_err("-n: mode= is missing; use mode=tap or mode=none");
@@ -208,6 +228,12 @@ static void mac_from_name(u8 mac[6], const char *name, unsigned index)
 		mac[i] = (u8)(hash >> (8 * (i - 1)));
 }
 
+/* A driver uses one pair for each CPU, if there are so many. */
+static unsigned default_pairs(const struct machine *m)
+{
+	return m->nr_cpus ? MIN(m->nr_cpus, (unsigned)NET_MANY_PAIRS) : 1;
+}
+
 static int net_create(struct machine *m, const void *params, const char *vm_name, unsigned index)
 {
 	const struct net_option *n = params;
@@ -216,10 +242,11 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 		.host_ip = n->host_ip,
 		.script = n->script,
 		.downscript = n->downscript,
+		.queues = n->queues ? n->queues : default_pairs(m),
+		.or_one = !n->queues,
 	};
-	struct net_params np = { .queue_size = NET_QUEUE_SIZE };
+	struct net_params np = { .queue_size = NET_QUEUE_SIZE, .vhost = n->vhost };
 	struct virtio_device *dev;
-	struct vhost *vh = NULL;
 	struct netif *nif;
 	int err;
 
@@ -232,14 +259,7 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 	nif = tap_open(&cfg, &err);
 	if (!nif)
 		return err;
-	if (n->vhost) {
-		vh = vhost_net_open(nif->fd, 0, &err);
-		if (!vh) {
-			nif->ops->close(nif);
-			return err;
-		}
-	}
-	dev = net_new(m, &np, nif, vh, &err);
+	dev = net_new(m, &np, nif, &err);
 	return dev ? put_on_pci(dev) : err;
 }
 

@@ -50,6 +50,7 @@ struct machine {
 	struct bus pio, mmio;
 	struct hv *hv;
 	struct loop *loop;
+	unsigned nr_cpus; /* vCPUs; 0 = unknown, as in a test */
 	struct pci_root *pci;
 	struct device *devices; /* last created first */
 	/*

@@ -19,7 +19,8 @@
  * Start goes map, wire, backends; whatever of it fails, virtio_broken() undoes with virtio_stop(),
  * which accepts a half-started device: a backend knows whether it started, unwire and unmap are
  * idempotent. After a backend started, each of its queues is kicked once: buffers that the driver
- * made available before there was somebody to listen get served.
+ * made available before there was somebody to listen get served. For the same reason a backend can
+ * take over from another while the device runs: wires, mapping and position stay.
  */
 #include <stdatomic.h>
 #include <sys/eventfd.h>
@@ -187,17 +188,19 @@ static void kick(const struct virtq *vq)
 		return;
 }
 
+static void stop_backend(struct virtio_device *dev, struct virtio_backend *be)
+{
+	if (be->started)
+		be->ops->stop(be, dev);
+	be->started = false;
+}
+
 void virtio_stop(struct virtio_device *dev)
 {
 	if (!dev->started)
 		return;
-	for (unsigned i = dev->nr_backends; i-- > 0;) {
-		struct virtio_backend *be = dev->backend[i];
-
-		if (be->started)
-			be->ops->stop(be, dev);
-		be->started = false;
-	}
+	for (unsigned i = dev->nr_backends; i-- > 0;)
+		stop_backend(dev, dev->backend[i]);
 	for (unsigned i = 0; i < dev->nr_vqs; i++) {
 		struct virtq *vq = &dev->vq[i];
 
@@ -243,23 +246,29 @@ static bool has_ready_queue(const struct virtio_device *dev, const struct virtio
 	return false;
 }
 
-static int start_backends(struct virtio_device *dev)
+static int start_backend(struct virtio_device *dev, struct virtio_backend *be)
 {
-	for (unsigned b = 0; b < dev->nr_backends; b++) {
-		struct virtio_backend *be = dev->backend[b];
-		int r;
+	int r;
 
-		if (!has_ready_queue(dev, be))
-			continue;
-		r = be->ops->start(be, dev);
-		if (r)
-			return r;
-		be->started = true;
-		for (unsigned i = 0; i < be->nr_vqs; i++)
-			if (dev->vq[be->first_vq + i].ready)
-				kick(&dev->vq[be->first_vq + i]);
-	}
+	if (!has_ready_queue(dev, be))
+		return 0;
+	r = be->ops->start(be, dev);
+	if (r)
+		return r;
+	be->started = true;
+	for (unsigned i = 0; i < be->nr_vqs; i++)
+		if (dev->vq[be->first_vq + i].ready)
+			kick(&dev->vq[be->first_vq + i]);
 	return 0;
+}
+
+static int start_backends(struct virtio_device *dev, struct virtio_backend *const be[], unsigned nr)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < nr && !r; i++)
+		r = start_backend(dev, be[i]);
+	return r;
 }
 
 static void start(struct virtio_device *dev)
@@ -273,8 +282,52 @@ static void start(struct virtio_device *dev)
 		virtio_broken(dev, "a virtqueue is not in guest memory or not aligned");
 	else if (wire_queues(dev))
 		virtio_broken(dev, "cannot connect a virtqueue's doorbell or interrupt");
-	else if (start_backends(dev))
+	else if (start_backends(dev, dev->backend, dev->nr_backends))
 		virtio_broken(dev, "its backend did not start");
+}
+
+void virtio_move_backend(struct virtio_device *dev, struct virtio_backend *be, u16 first, u16 nr)
+{
+	for (unsigned i = 0; i < dev->nr_vqs; i++) {
+		if (dev->vq[i].be == be)
+			dev->vq[i].be = NULL;
+	}
+	be->first_vq = first;
+	be->nr_vqs = nr;
+	for (unsigned i = 0; i < nr; i++)
+		dev->vq[first + i].be = be;
+}
+
+static void replace(struct virtio_device *dev, struct virtio_backend *from,
+		    struct virtio_backend *to)
+{
+	for (unsigned i = 0; i < dev->nr_backends; i++) {
+		if (dev->backend[i] == from)
+			dev->backend[i] = to;
+	}
+	virtio_move_backend(dev, to, from->first_vq, from->nr_vqs);
+}
+
+int virtio_swap_backends(struct virtio_device *dev, struct virtio_backend *const from[],
+			 struct virtio_backend *const to[], unsigned nr)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		stop_backend(dev, from[i]);
+		replace(dev, from[i], to[i]);
+	}
+	if (dev->started)
+		r = start_backends(dev, to, nr);
+	if (!r)
+		return 0;
+	for (unsigned i = 0; i < nr; i++) {
+		stop_backend(dev, to[i]);
+		replace(dev, to[i], from[i]);
+	}
+	if (start_backends(dev, from, nr))
+		virtio_broken(dev, "its backend did not start again");
+	return r;
 }
 
 static void reset(struct virtio_device *dev)

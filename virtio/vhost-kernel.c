@@ -7,6 +7,10 @@
  * that we have to them, and the memory table says which guest addresses lie where in it. "Enable"
  * is VHOST_NET_SET_BACKEND with the tap, "disable" the same with -1, which waits until the worker
  * has let go of the ring. While a tap is attached the kernel refuses NUM and BASE.
+ *
+ * Feature words: Linux 6.17 has an ioctl for 128 bits, before there are 64. IN_ORDER, which such a
+ * kernel offers as well, is not taken: the worker then finds a chain's head by counting descriptors
+ * from BASE on, as if each chain before had one. So a ring could not go from our loop to vhost.
  */
 #include <fcntl.h>
 /* linux/vhost.h pulls it in for nothing used here; virtq.h has its names */
@@ -17,6 +21,7 @@
 
 #include "log.h"
 #include "mem.h"
+#include "uapi/vhost.h"
 #include "virtio/device.h"
 #include "virtio/net.h"
 #include "virtio/vhost.h"
@@ -41,14 +46,28 @@ static int vk_ioctl(struct vhost *vh, unsigned long request, void *arg)
 
 static int vk_get_features(struct vhost *vh, u64 features[2])
 {
-	features[1] = 0; /* nothing of bits 64 to 127 is used here */
+	struct vhost_features_words words = { .count = VHOST_FEATURES_WORDS };
+	int r = vk_ioctl(vh, VHOST_ARRAY_GET_FEATURES, &words);
+
+	/* An older kernel takes it for a question about ring number 2 (count): ENOBUFS. */
+	if (r != -ENOTTY && r != -ENOBUFS) {
+		memcpy(features, words.features, sizeof(words.features));
+		return r;
+	}
+	features[1] = 0;
 	return vk_ioctl(vh, VHOST_GET_FEATURES, &features[0]);
 }
 
 static int vk_set_features(struct vhost *vh, const u64 features[2])
 {
+	struct vhost_features_words words = {
+		.count = VHOST_FEATURES_WORDS,
+		.features = { features[0], features[1] },
+	};
 	u64 word = features[0];
 
+	if (features[1]) /* the kernel has it: it said that it can these */
+		return vk_ioctl(vh, VHOST_ARRAY_SET_FEATURES, &words);
 	return vk_ioctl(vh, VHOST_SET_FEATURES, &word);
 }
 
