@@ -99,12 +99,21 @@ static void pair_free(struct net_pair *pair)
 	net_user_free(pair->user);
 }
 
+static void close_vhost_fds(const struct net_params *params)
+{
+	for (unsigned i = 0; i < params->nr_vhost_fds; i++) {
+		if (params->vhost_fd[i] >= 0)
+			close(params->vhost_fd[i]);
+	}
+}
+
 static void net_free(struct virtio_device *dev)
 {
 	struct net *net = to_net(dev);
 
 	for (unsigned i = 0; i < net->nr_pairs; i++)
 		pair_free(&net->pair[i]);
+	close_vhost_fds(&net->params);
 	net->nif->ops->close(net->nif);
 	free(net);
 }
@@ -148,9 +157,16 @@ static void net_offer(struct net *net)
 
 static struct vhost *vhost_new(struct net *net, unsigned i, int *err)
 {
-	if (net->params.open_vhost)
-		return net->params.open_vhost(net->params.ctx, i, err);
-	return vhost_net_open(net->nif->fd[i], (u16)(2 * i), err);
+	struct net_params *params = &net->params;
+	struct vhost_net_config cfg = { .fd = -1, .poll_us = params->poll_us };
+
+	if (params->open_vhost)
+		return params->open_vhost(params->ctx, i, err);
+	if (i < params->nr_vhost_fds) {
+		cfg.fd = params->vhost_fd[i];
+		params->vhost_fd[i] = -1;
+	}
+	return vhost_net_open(&cfg, net->nif->fd[i], (u16)(2 * i), err);
 }
 
 /* Makes what serves pair @i, unless it is there. 0, or -errno after a message. */
@@ -200,7 +216,9 @@ static int net_init(struct net *net, struct machine *m)
 	memcpy(net->config.mac, params->mac, sizeof(params->mac));
 	net->config.status = NET_S_LINK_UP;
 	net->config.max_virtqueue_pairs = (u16)net->nr_pairs;
-	net->config.mtu = net->nif->mtu;
+	net->config.mtu = params->mtu ? params->mtu : net->nif->mtu;
+	if (!net->nif->mtu)
+		net->nif->mtu = params->mtu; /* whoever set it up knows */
 	r = virtio_init(&net->dev, m, &net_ops, 2 * net->nr_pairs + 1, params->queue_size);
 	net->dev.config = &net->config;
 	net->dev.config_len = sizeof(net->config);
@@ -221,6 +239,7 @@ struct virtio_device *net_new(struct machine *m, const struct net_params *params
 
 	if (!net) {
 		nif->ops->close(nif);
+		close_vhost_fds(params);
 		*err = log_no_memory("-n");
 		return NULL;
 	}

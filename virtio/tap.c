@@ -17,6 +17,9 @@
  * those that are attached, whether anybody reads there or not. So all but the first are detached
  * until the guest says that it uses them (TUNSETQUEUE).
  *
+ * The user may bring fds of a tap that is set up: then they are checked, and nothing is changed but
+ * what concerns the fds themselves.
+ *
  * Interface questions go through ioctls on a socket of our network namespace, not through sysfs,
  * which may show another one.
  */
@@ -367,15 +370,46 @@ static int set_up(struct tap *tap, bool up)
 	return r < 0 ? r : 1;
 }
 
-/* An address if one is due, then up, then the script. */
+/*
+ * Makes our new tap a port of the bridge. First it gets the bridge's MTU, which the bridge else
+ * might lower to the tap's.
+ */
+static int join_bridge(struct tap *tap, const char *bridge)
+{
+	struct ifreq ifr = { 0 };
+	int r = 0;
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", bridge);
+	if (ioctl(tap->sock, SIOCGIFMTU, &ifr) < 0)
+		r = -errno;
+	if (!r)
+		r = if_ioctl(tap, SIOCSIFMTU, &ifr);
+	ifr = (struct ifreq){ .ifr_ifindex = (int)if_nametoindex(tap->nif.name) };
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", bridge);
+	if (!r && ioctl(tap->sock, SIOCBRADDIF, &ifr) < 0)
+		r = -errno;
+	if (r == -ENODEV)
+		log_err("-n: bridge=%s: there is no such bridge; make it with: ip link add %s type bridge",
+			bridge, bridge);
+	else if (r == -EPERM)
+		log_err("-n: bridge=%s: %s; run with CAP_NET_ADMIN", bridge, strerror(-r));
+	else if (r)
+		log_err("-n: bridge=%s: tap %s cannot join it: %s; name a bridge", bridge,
+			tap->nif.name, strerror(-r));
+	return r;
+}
+
+/* An address if one is due, or the bridge, then up, then the script. */
 static int configure(struct tap *tap, const struct tap_config *cfg, const struct host_addr *ip,
 		     bool exists)
 {
 	struct ifreq ifr = { 0 };
 	int r = 0;
 
-	if (cfg->host_ip || (!exists && !cfg->script))
+	if (cfg->host_ip || (!exists && !cfg->script && !cfg->bridge))
 		r = set_address(tap, ip);
+	else if (cfg->bridge)
+		r = join_bridge(tap, cfg->bridge);
 	if (r < 0)
 		return r;
 	tap->set_addr = exists && r == 1;
@@ -393,6 +427,61 @@ static int configure(struct tap *tap, const struct tap_config *cfg, const struct
 	if (if_ioctl(tap, SIOCGIFMTU, &ifr) == 0 && ifr.ifr_mtu <= UINT16_MAX)
 		tap->nif.mtu = (u16)ifr.ifr_mtu;
 	return cfg->script ? tap_script(cfg->script, tap->nif.name) : 0;
+}
+
+/* --- a tap that somebody opened --- */
+
+static int say_fd(int fd, const char *what, const char *hint)
+{
+	log_err("-n: fd=%d: %s; %s", fd, what, hint);
+	return -EINVAL;
+}
+
+/* Checks one of them and makes it as ours are. @ifr: what the first one is; filled in by that. */
+static int adopt_fd(const struct tap *tap, unsigned queue, struct ifreq *first)
+{
+	const char *hint = "open it with IFF_TAP | IFF_NO_PI | IFF_VNET_HDR";
+	struct ifreq ifr = { 0 };
+	int fd = tap->nif.fd[queue];
+
+	if (ioctl(fd, TUNGETIFF, &ifr) < 0)
+		return say_fd(fd, "it is not the fd of a tap", hint);
+	if (!(ifr.ifr_flags & IFF_TAP))
+		return say_fd(fd, "it is a tun, not a tap", hint);
+	if (!(ifr.ifr_flags & IFF_VNET_HDR) || !(ifr.ifr_flags & IFF_NO_PI))
+		return say_fd(fd, "the tap's frames have no virtio header, or another one", hint);
+	if (tap->nif.nr_queues > 1 && !(ifr.ifr_flags & IFF_MULTI_QUEUE))
+		return say_fd(fd, "the tap has one queue", "open it with IFF_MULTI_QUEUE");
+	if (queue == 0)
+		*first = ifr;
+	if (strncmp(ifr.ifr_name, first->ifr_name, sizeof(ifr.ifr_name)) != 0)
+		return say_fd(fd, "it is of another tap than the first", "pass queues of one tap");
+	if ((ifr.ifr_flags & IFF_DETACH_QUEUE) && queue_attach(&tap->nif, queue, true) < 0)
+		return say_fd(fd, "its queue cannot be attached", "pass it attached");
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+		return say_fd(fd, strerror(errno), "pass another fd");
+	return 0;
+}
+
+static int tap_adopt(struct tap *tap)
+{
+	struct ifreq ifr = { 0 };
+	int r = 0;
+
+	for (unsigned i = 0; i < tap->nif.nr_queues && !r; i++)
+		r = adopt_fd(tap, i, &ifr);
+	if (r)
+		return r;
+	snprintf(tap->nif.name, sizeof(tap->nif.name), "%s", ifr.ifr_name);
+	tap->nr_attached = tap->nif.nr_queues;
+	r = tap_set_queues(&tap->nif, 1);
+	if (r) {
+		log_err("-n: fd=%d: tap %s: cannot detach its queues: %s; pass one fd only",
+			tap->nif.fd[0], tap->nif.name, strerror(-r));
+		return r;
+	}
+	return set_header(tap);
 }
 
 /* --- life cycle --- */
@@ -460,6 +549,11 @@ static int tap_setup(struct tap *tap, const struct tap_config *cfg)
 		return r;
 	}
 	exists = if_exists(tap);
+	if (exists && cfg->bridge) {
+		log_err("-n: bridge=%s: tap %s is there already; add it with: ip link set %s master %s",
+			cfg->bridge, tap->nif.name, tap->nif.name, cfg->bridge);
+		return -EEXIST;
+	}
 	r = open_tun(tap);
 	if (r == 0)
 		r = attach(tap, exists, cfg->queues > 1);
@@ -478,12 +572,17 @@ struct netif *tap_open(const struct tap_config *cfg, int *err)
 {
 	struct tap *tap = calloc(1, sizeof(*tap));
 
-	*err = -ENOMEM;
-	if (!tap)
+	if (!tap) {
+		for (unsigned i = 0; i < cfg->nr_fds; i++)
+			close(cfg->fds[i]);
+		*err = log_no_memory("-n: mode=tap");
 		return NULL;
+	}
 	tap->nif.ops = &tap_ops;
 	tap->sock = -1;
-	*err = tap_setup(tap, cfg);
+	tap->nif.nr_queues = cfg->nr_fds;
+	memcpy(tap->nif.fd, cfg->fds, sizeof(cfg->fds));
+	*err = cfg->nr_fds ? tap_adopt(tap) : tap_setup(tap, cfg);
 	if (*err < 0) {
 		tap_free(tap);
 		return NULL;

@@ -50,8 +50,13 @@ struct net_config {
 struct net_params {
 	u8 mac[6];
 	u16 queue_size;
+	u16 mtu;    /* that the guest is told; 0 = the netif's */
 	bool vhost; /* serves the queue pairs; else our loop does */
-	/* Makes the vhost of pair @pair; as vhost_net_open(), which it is when this is NULL. */
+	/* For pairs 0, 1 and so on, taken over by net_new(); pairs without one open the device. */
+	int vhost_fd[NETIF_MAX_QUEUES];
+	unsigned nr_vhost_fds;
+	unsigned poll_us; /* see vhost_net_config */
+	/* Makes the vhost of pair @pair; NULL = vhost_net_open() with the above does. */
 	struct vhost *(*open_vhost)(void *ctx, unsigned pair, int *err);
 	void *ctx;
 };

@@ -56,12 +56,19 @@ struct netif {
 };
 
 struct tap_config {
-	const char *ifname;     /* NULL or "" = one is made and named by the kernel */
-	const char *host_ip;    /* a.b.c.d[/prefix]; NULL = the default for a tap that we make */
-	const char *script;     /* run with the interface name when it is up; NULL = none */
+	const char *ifname;  /* NULL or "" = one is made and named by the kernel */
+	const char *host_ip; /* a.b.c.d[/prefix]; NULL = the default for a tap that we make */
+	const char *bridge;  /* that a tap which we make joins, then without address; NULL = none */
+	const char *script;  /* run with the interface name when it is up; NULL = none */
 	const char *downscript; /* run before it is closed; NULL = none */
 	unsigned queues;        /* 1 to NETIF_MAX_QUEUES */
 	bool or_one;            /* one queue will do where the interface cannot have several */
+	/*
+	 * Queues of a tap that somebody opened and set up, taken over also on error; then none of
+	 * the above says anything. It may be an interface of another network namespace.
+	 */
+	int fds[NETIF_MAX_QUEUES];
+	unsigned nr_fds; /* 0 = we open it */
 };
 
 /* tap.c: on error NULL, *@err = -errno, and a message was logged. Strings are copied. */

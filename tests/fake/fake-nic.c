@@ -40,7 +40,7 @@ static struct vhost *open_vhost(void *ctx, unsigned pair, int *err)
 		fake_nic_make_vhost(nic, pair);
 	fake_nic_dev_vhost = nic->fvs[pair];
 	if (nic->kind == NIC_VHOST_KERNEL)
-		vh = vhost_net_open(nic->fn->nif.fd[pair], (u16)(2 * pair), err);
+		vh = vhost_net_open(NULL, nic->fn->nif.fd[pair], (u16)(2 * pair), err);
 	else
 		vh = &nic->fvs[pair]->vh;
 	nic->fvs[pair]->nr_log = nic->fvs[pair]->calls = 0; /* what comes from now on counts */

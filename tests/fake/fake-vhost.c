@@ -287,6 +287,11 @@ int fake_vhost_ioctl(struct fake_vhost *fv, unsigned long request, void *arg)
 	case VHOST_SET_MEM_TABLE: return ioctl_mem(fv, arg);
 	case VHOST_SET_VRING_NUM: return verb(fv, FV_NUM, state->index, state->num, NULL);
 	case VHOST_SET_VRING_BASE: return verb(fv, FV_BASE, state->index, state->num, NULL);
+	case VHOST_SET_VRING_BUSYLOOP_TIMEOUT:
+		if (fv->no_poll || !fv->owned || state->index > 1)
+			return fv->no_poll ? -ENOTTY : -EPERM;
+		fv->poll_us[state->index] = state->num;
+		return 0;
 	case VHOST_GET_VRING_BASE:
 		r = verb(fv, FV_GET_BASE, state->index, 0, &base);
 		state->num = base;

@@ -52,7 +52,11 @@ static void own_network(void)
 static struct netif *open_tap(const char *ifname, const char *host_ip, const char *script,
 			      const char *downscript, int *err)
 {
-	struct tap_config cfg = { ifname, host_ip, script, downscript, .queues = 1 };
+	struct tap_config cfg = { .ifname = ifname,
+				  .host_ip = host_ip,
+				  .script = script,
+				  .downscript = downscript,
+				  .queues = 1 };
 
 	said[0] = 0;
 	return tap_open(&cfg, err);
