@@ -18,7 +18,8 @@
 #define CHECKLIST   "checklist.txt"
 #define EXIT_WEDGED 3
 
-static const struct hostile_group *const groups[] = { &ring_group, &legal_group, &state_group };
+static const struct hostile_group *const groups[] = { &ring_group, &legal_group, &pci_group,
+						      &net_group,  &state_group, &msix_group };
 
 static const struct {
 	unsigned target;
