@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands that tell a running VM something over its control socket: list, stop, pause, resume.
- * Each is one request to one VM, or to all of this user.
+ * Commands that tell a running VM something over its control socket: list, stop, pause, resume,
+ * net. Each is one request to one VM, or to all of this user.
  */
 #include <unistd.h>
 
@@ -13,6 +13,7 @@ struct ctl {
 	const char *name;
 	bool all;
 	const char *cmd; /* the request */
+	const char *arg; /* its argument, or NULL */
 };
 
 static int set_name(void *ctx, const struct opt *opt, const char *value)
@@ -57,7 +58,7 @@ static int tell(void *ctx, const char *name, int fd)
 	static const char error[] = "{\"error\":\"";
 	const struct ctl *ctl = ctx;
 	int err;
-	char *text = ipc_ask(name, fd, ctl->cmd, NULL, &err);
+	char *text = ipc_ask(name, fd, ctl->cmd, ctl->arg, &err);
 
 	if (!text)
 		return err;
@@ -105,6 +106,39 @@ int cmd_pause(int argc, char **argv)
 int cmd_resume(int argc, char **argv)
 {
 	return ctl("resume", argc, argv);
+}
+
+static int net_word(void *ctx, const char *word)
+{
+	struct ctl *ctl = ctx;
+
+	if (!ctl->name) {
+		ctl->name = word;
+		return name_check(word);
+	}
+	if (ctl->arg || (strcmp(word, "vhost=0") && strcmp(word, "vhost=1") &&
+			 strcmp(word, "link=up") && strcmp(word, "link=down"))) {
+		log_err("net: %s: not a setting; use one of vhost=0, vhost=1, link=up, link=down",
+			word);
+		return -EINVAL;
+	}
+	ctl->arg = word;
+	return 0;
+}
+
+int cmd_net(int argc, char **argv)
+{
+	static const struct opt none[] = { { 0, NULL, NULL, NULL, NULL } };
+	struct ctl ctl = { .cmd = "net" };
+	int next = opt_parse(none, argc, argv, &ctl, net_word);
+
+	if (next < 0)
+		return EXIT_CANNOT;
+	if (!ctl.arg) {
+		log_err("net: which VM, and what? use lkvm net NAME vhost=1, or another setting");
+		return EXIT_CANNOT;
+	}
+	return tell(&ctl, ctl.name, ipc_connect(ctl.name)) ? EXIT_CANNOT : 0;
 }
 
 static int print_name(void *ctx, const char *name, int fd)

@@ -21,6 +21,7 @@
 #include "log.h"
 #include "opt.h"
 #include "vcpu.h"
+#include "virtio/net.h"
 #include "vm.h"
 
 #define DEFAULT_MEM (256 * MiB) /* bytes */
@@ -364,9 +365,37 @@ static void do_resume(void *ctx, const char *arg, FILE *out)
 	fputs("{\"ok\":true}", out);
 }
 
+/* "vhost=0", "vhost=1", "link=up" or "link=down", for all NICs. */
+static int net_change(struct virtio_device *nic, const char *arg)
+{
+	if (!strcmp(arg, "vhost=0") || !strcmp(arg, "vhost=1"))
+		return net_set_vhost(nic, arg[6] == '1');
+	if (!strcmp(arg, "link=up") || !strcmp(arg, "link=down"))
+		return net_set_link(nic, !strcmp(arg, "link=up"));
+	return -EINVAL;
+}
+
+static void do_net(void *ctx, const char *arg, FILE *out)
+{
+	struct run *run = ctx;
+	int err = -ENODEV;
+
+	for (struct device *dev = run->vm->m.devices; dev; dev = dev->next) {
+		if (strcmp(dev->type, "net"))
+			continue;
+		err = net_change(container_of(dev, struct virtio_device, device), arg);
+		if (err)
+			break;
+	}
+	if (err)
+		fprintf(out, "{\"error\":\"%s: %s\"}", arg, strerror(-err));
+	else
+		fputs("{\"ok\":true}", out);
+}
+
 static const struct ipc_command control[] = {
-	{ "stat", do_stat },     { "stop", do_stop }, { "pause", do_pause },
-	{ "resume", do_resume }, { NULL, NULL },
+	{ "net", do_net },     { "stat", do_stat },     { "stop", do_stop },
+	{ "pause", do_pause }, { "resume", do_resume }, { NULL, NULL },
 };
 
 /* --- the run --- */

@@ -15,6 +15,8 @@ const struct command commands[] = {
 	{ "stop", "", "end a virtual machine", ctl_opts, cmd_stop },
 	{ "pause", "", "hold the vCPUs of a virtual machine", ctl_opts, cmd_pause },
 	{ "resume", "", "let them go on", ctl_opts, cmd_resume },
+	{ "net", "NAME SETTING", "change its NICs: vhost=0, vhost=1, link=up, link=down", NULL,
+	  cmd_net },
 	{ "stat", "", "show the counters of running virtual machines", stat_opts, cmd_stat },
 	{ "version", "", "print the version", NULL, cmd_version },
 	{ "help", "[COMMAND]", "explain a command", NULL, cmd_help },

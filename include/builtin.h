@@ -24,6 +24,7 @@ extern const struct opt run_opts[], stat_opts[], ctl_opts[], list_opts[];
 
 int cmd_run(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_net(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_pause(int argc, char **argv);
 int cmd_resume(int argc, char **argv);

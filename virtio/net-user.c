@@ -97,6 +97,10 @@ static void nif_died(struct net_user *nu, const char *why)
 	if (!nu->nif->gone)
 		log_warn("net %s: %s; its guest has no network from now on", nu->nif->name, why);
 	nu->nif->gone = true;
+	/* What waits for room to send is dropped: no event will come that says that there is. */
+	if (nu->tx_blocked)
+		net_kick_self(nu->tx);
+	nu->tx_blocked = false;
 }
 
 /* True for errors that mean that no later call can work. */
@@ -425,10 +429,6 @@ static void nif_event(struct loop_src *src, u32 events)
 		/* it stopped while this event waited for the lock */
 	} else if (events & (EPOLLERR | EPOLLHUP)) {
 		nif_died(nu, "the interface is gone");
-		if (nu->tx_blocked) {
-			nu->tx_blocked = false;
-			r = tx_burst(nu);
-		}
 	} else {
 		if ((events & EPOLLOUT) && nu->tx_blocked) {
 			nu->tx_blocked = false;
@@ -439,7 +439,7 @@ static void nif_event(struct loop_src *src, u32 events)
 			r = rx_burst(nu);
 	}
 	if (r < 0)
-		virtio_broken(dev, "receive queue: the driver broke a rule of the ring");
+		virtio_broken(dev, "a queue: the driver broke a rule of the ring");
 	pthread_mutex_unlock(&dev->lock);
 }
 

@@ -50,8 +50,11 @@ static bool told_to_end(void)
 {
 	sigset_t set;
 
-	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
-					 sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
+	if (sigpending(&set) < 0)
+		return false;
+	sigdelset(&set, SIGCONT);
+	sigdelset(&set, SIGCHLD);
+	return !sigisemptyset(&set);
 }
 
 /* The status of waitpid(), or -ETIMEDOUT, -EINTR after killing the script with its children. */
