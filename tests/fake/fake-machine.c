@@ -92,7 +92,7 @@ void fake_machine_run(struct fake_machine *fm)
 
 bool fake_guest_write(struct fake_machine *fm, bool pio, u64 addr, u64 value, unsigned len)
 {
-	if (fake_hv_doorbell(&fm->hv, addr, pio))
+	if (fake_hv_doorbell(&fm->hv, addr, pio, (u32)value, (u8)len))
 		return true;
 	bus_write(pio ? &fm->m.pio : &fm->m.mmio, addr, &value, len);
 	return false;
