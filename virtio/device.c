@@ -20,6 +20,11 @@
  * which accepts a half-started device: a backend knows whether it started, unwire and unmap are
  * idempotent. After a backend started, each of its queues is kicked once: buffers that the driver
  * made available before there was somebody to listen get served.
+ *
+ * One queue is reset, or enabled late, by stopping its whole backend, changing the queue and
+ * starting the backend again. So a backend needs to know nothing of it: a stop leaves every queue
+ * where the next start goes on, which is what backends promise anyway. It costs the queue's sibling
+ * a short break, on an occasion (a new ring size, an AF_XDP socket) that has one in any case.
  */
 #include <stdatomic.h>
 #include <sys/eventfd.h>
@@ -74,7 +79,7 @@ int virtio_add_backend(struct virtio_device *dev, struct virtio_backend *be)
 
 void virtio_offer(struct virtio_device *dev, const u64 features[2])
 {
-	dev->offered[0] = features[0];
+	dev->offered[0] = features[0] | BIT(VIRTIO_B_RING_RESET);
 	dev->offered[1] = features[1];
 	for (unsigned i = 0; i < dev->nr_backends; i++)
 		if (dev->backend[i]->ops->features)
@@ -187,36 +192,43 @@ static void kick(const struct virtq *vq)
 		return;
 }
 
+static void stop_backend(struct virtio_device *dev, struct virtio_backend *be)
+{
+	if (be->started)
+		be->ops->stop(be, dev);
+	be->started = false;
+}
+
+/* After its backend stopped. */
+static void detach_queue(struct virtio_device *dev, struct virtq *vq)
+{
+	dev->tp->ops->unwire(dev->tp, vq);
+	drain(vq->kick);
+	drain(vq->call);
+	virtq_unmap(vq);
+}
+
 void virtio_stop(struct virtio_device *dev)
 {
 	if (!dev->started)
 		return;
-	for (unsigned i = dev->nr_backends; i-- > 0;) {
-		struct virtio_backend *be = dev->backend[i];
-
-		if (be->started)
-			be->ops->stop(be, dev);
-		be->started = false;
-	}
-	for (unsigned i = 0; i < dev->nr_vqs; i++) {
-		struct virtq *vq = &dev->vq[i];
-
-		dev->tp->ops->unwire(dev->tp, vq);
-		drain(vq->kick);
-		drain(vq->call);
-		virtq_unmap(vq);
-	}
+	for (unsigned i = dev->nr_backends; i-- > 0;)
+		stop_backend(dev, dev->backend[i]);
+	for (unsigned i = 0; i < dev->nr_vqs; i++)
+		detach_queue(dev, &dev->vq[i]);
 	dev->started = false;
+}
+
+static int map_queue(struct virtio_device *dev, struct virtq *vq)
+{
+	return virtq_map(vq, &dev->m->mem, virtio_has(dev, VIRTIO_B_EVENT_IDX),
+			 virtio_has(dev, VIRTIO_B_INDIRECT_DESC));
 }
 
 static int map_queues(struct virtio_device *dev)
 {
-	bool event_idx = virtio_has(dev, VIRTIO_B_EVENT_IDX);
-	bool indirect = virtio_has(dev, VIRTIO_B_INDIRECT_DESC);
-
 	for (unsigned i = 0; i < dev->nr_vqs; i++) {
-		struct virtq *vq = &dev->vq[i];
-		int r = vq->ready ? virtq_map(vq, &dev->m->mem, event_idx, indirect) : 0;
+		int r = dev->vq[i].ready ? map_queue(dev, &dev->vq[i]) : 0;
 
 		if (r)
 			return r;
@@ -243,24 +255,36 @@ static bool has_ready_queue(const struct virtio_device *dev, const struct virtio
 	return false;
 }
 
+static int start_backend(struct virtio_device *dev, struct virtio_backend *be)
+{
+	int r;
+
+	if (!has_ready_queue(dev, be))
+		return 0;
+	r = be->ops->start(be, dev);
+	if (r)
+		return r;
+	be->started = true;
+	for (unsigned i = 0; i < be->nr_vqs; i++)
+		if (dev->vq[be->first_vq + i].ready)
+			kick(&dev->vq[be->first_vq + i]);
+	return 0;
+}
+
 static int start_backends(struct virtio_device *dev)
 {
 	for (unsigned b = 0; b < dev->nr_backends; b++) {
-		struct virtio_backend *be = dev->backend[b];
-		int r;
+		int r = start_backend(dev, dev->backend[b]);
 
-		if (!has_ready_queue(dev, be))
-			continue;
-		r = be->ops->start(be, dev);
 		if (r)
 			return r;
-		be->started = true;
-		for (unsigned i = 0; i < be->nr_vqs; i++)
-			if (dev->vq[be->first_vq + i].ready)
-				kick(&dev->vq[be->first_vq + i]);
 	}
 	return 0;
 }
+
+#define BAD_QUEUE  "a virtqueue is not in guest memory or not aligned"
+#define NO_WIRE    "cannot connect a virtqueue's doorbell or interrupt"
+#define NO_BACKEND "its backend did not start"
 
 static void start(struct virtio_device *dev)
 {
@@ -270,11 +294,46 @@ static void start(struct virtio_device *dev)
 	}
 	dev->started = true; /* from here on virtio_stop() has something to undo */
 	if (map_queues(dev))
-		virtio_broken(dev, "a virtqueue is not in guest memory or not aligned");
+		virtio_broken(dev, BAD_QUEUE);
 	else if (wire_queues(dev))
-		virtio_broken(dev, "cannot connect a virtqueue's doorbell or interrupt");
+		virtio_broken(dev, NO_WIRE);
 	else if (start_backends(dev))
-		virtio_broken(dev, "its backend did not start");
+		virtio_broken(dev, NO_BACKEND);
+}
+
+/* --- one queue --- */
+
+void virtio_queue_size(struct virtq *vq, u64 size)
+{
+	if (size && !(size & (size - 1)) && size <= vq->num_max)
+		vq->num = (u16)size;
+}
+
+void virtio_queue_enable(struct virtio_device *dev, struct virtq *vq)
+{
+	vq->ready = true;
+	if (!dev->started || virtq_mapped(vq))
+		return;
+	stop_backend(dev, vq->be);
+	if (map_queue(dev, vq))
+		virtio_broken(dev, BAD_QUEUE);
+	else if (dev->tp->ops->wire(dev->tp, vq))
+		virtio_broken(dev, NO_WIRE);
+	else if (start_backend(dev, vq->be))
+		virtio_broken(dev, NO_BACKEND);
+}
+
+void virtio_queue_reset(struct virtio_device *dev, struct virtq *vq)
+{
+	bool running = dev->started && virtq_mapped(vq);
+
+	if (running) {
+		stop_backend(dev, vq->be);
+		detach_queue(dev, vq);
+	}
+	virtq_reset(vq);
+	if (running && start_backend(dev, vq->be))
+		virtio_broken(dev, NO_BACKEND);
 }
 
 static void reset(struct virtio_device *dev)

@@ -55,8 +55,9 @@ struct common_cfg {
 	u8 device_status, config_generation;
 	u16 queue_select, queue_size, queue_msix_vector, queue_enable, queue_notify_off;
 	u64 queue_desc, queue_driver, queue_device;
+	u16 queue_notify_data, queue_reset, admin_queue_index, admin_queue_num;
 };
-_Static_assert(sizeof(struct common_cfg) == 56, "as in the specification");
+_Static_assert(sizeof(struct common_cfg) == 64, "as in the specification");
 
 /* --- common configuration, virtio 1.3 4.1.4.3; device lock held --- */
 
@@ -95,10 +96,13 @@ static void common_snapshot(struct virtio_pci *p, struct common_cfg *c)
 	c->queue_device = q->vq->used_gpa;
 }
 
-/* A size that is no power of two, or too large, is ignored: the register keeps what it said. */
-static bool valid_size(const struct virtq *vq, u64 size)
+/*
+ * virtio 1.3 4.1.4.3.1: done when the write is, so both queue_reset and queue_enable then read 0.
+ */
+static void reset_queue(struct pci_queue *q)
 {
-	return size && !(size & (size - 1)) && size <= vq->num_max;
+	virtio_queue_reset(q->p->tp.dev, q->vq);
+	virtio_pci_set_queue_vector(q, MSIX_NO_VECTOR);
 }
 
 /*
@@ -113,14 +117,19 @@ static void write_queue(struct pci_queue *q, unsigned reg, u64 v)
 		virtio_pci_set_queue_vector(q, v);
 		return;
 	}
-	if (vq->ready || q->p->tp.dev->started)
+	if (reg == offsetof(struct common_cfg, queue_reset)) {
+		if (v == 1 && virtio_has(q->p->tp.dev, VIRTIO_B_RING_RESET))
+			reset_queue(q);
+		return;
+	}
+	if (vq->ready)
 		return;
 	switch (reg) {
-	case offsetof(struct common_cfg, queue_size):
-		if (valid_size(vq, v))
-			vq->num = (u16)v;
+	case offsetof(struct common_cfg, queue_size): virtio_queue_size(vq, v); break;
+	case offsetof(struct common_cfg, queue_enable):
+		if (v == 1)
+			virtio_queue_enable(q->p->tp.dev, vq);
 		break;
-	case offsetof(struct common_cfg, queue_enable): vq->ready = v == 1; break;
 	case offsetof(struct common_cfg, queue_desc): vq->desc_gpa = v; break;
 	case offsetof(struct common_cfg, queue_driver): vq->avail_gpa = v; break;
 	case offsetof(struct common_cfg, queue_device): vq->used_gpa = v; break;
@@ -176,6 +185,7 @@ static const struct {
 	REG(queue_desc),
 	REG(queue_driver),
 	REG(queue_device),
+	REG(queue_reset),
 };
 
 static void common_read(struct virtio_pci *p, u64 off, u8 *data, unsigned len)

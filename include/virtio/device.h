@@ -9,6 +9,7 @@
  *
  *	start (DRIVER_OK): map rings, wire each ready queue, start backends
  *	stop  (status 0, broken, end of the VM): stop backends, unwire, drain the eventfds
+ *	one queue (enabled late, reset alone): stop its backend, change the queue, start the backend
  *
  * Stop is idempotent and the same for reset, error and shutdown: producers first, wires second.
  * A device that meets a malformed ring or a failing backend is broken: stopped, with
@@ -44,6 +45,7 @@ enum {
 	VIRTIO_B_EVENT_IDX = 29,
 	VIRTIO_B_VERSION_1 = 32,
 	VIRTIO_B_ACCESS_PLATFORM = 33,
+	VIRTIO_B_RING_RESET = 40,
 };
 
 enum { VIRTIO_ISR_QUEUE = 1, VIRTIO_ISR_CONFIG = 2 };
@@ -138,8 +140,8 @@ int virtio_init(struct virtio_device *dev, struct machine *m, const struct virti
 int virtio_add_backend(struct virtio_device *dev, struct virtio_backend *be) __must_check;
 
 /*
- * Sets what is offered: @features, less what the arbiters among the backends cannot do, plus
- * VERSION_1.
+ * Sets what is offered: @features and RING_RESET, less what the arbiters among the backends cannot
+ * do, plus VERSION_1.
  */
 void virtio_offer(struct virtio_device *dev, const u64 features[2]);
 
@@ -164,6 +166,23 @@ void virtio_set_acked(struct virtio_device *dev, u32 sel, u32 value);
 
 /* The driver wrote the status register: 0 resets, FEATURES_OK is checked, DRIVER_OK starts. */
 void virtio_set_status(struct virtio_device *dev, u8 status);
+
+/*
+ * A size for @vq, 0 unless the driver may set it: a power of two up to num_max. Others are ignored.
+ */
+void virtio_queue_size(struct virtq *vq, u64 size);
+
+/*
+ * The driver enables @vq, whose size and addresses are final from here on. On a device that runs it
+ * starts to be served at once; what is wrong with it then breaks the device.
+ */
+void virtio_queue_enable(struct virtio_device *dev, struct virtq *vq);
+
+/*
+ * Resets @vq alone (virtio 1.3 2.6.1): on return it is as after a reset of the device, nobody
+ * touches its ring, and none of its interrupts is pending. The other queues go on.
+ */
+void virtio_queue_reset(struct virtio_device *dev, struct virtq *vq);
 
 /* Reads and writes of config space: beyond its end reads 0 and ignores writes. */
 void virtio_config_read(struct virtio_device *dev, unsigned off, void *data, unsigned len);

@@ -287,6 +287,13 @@ void fake_driver_setup_irqs(struct fake_driver *drv)
 		fatal("no config vector");
 }
 
+bool fake_driver_reset_vq(struct fake_driver *drv, unsigned i)
+{
+	fake_common_write(drv, VP_QSELECT, 2, i);
+	fake_common_write(drv, VP_QRESET, 2, 1);
+	return !fake_common_read(drv, VP_QRESET, 2) && !fake_common_read(drv, VP_QENABLE, 2);
+}
+
 u64 fake_driver_config_irqs(struct fake_driver *drv)
 {
 	return fake_hv_msi_count(&drv->fm->hv, fake_msix_addr(drv, 0), fake_msix_data(drv, 0));

@@ -115,6 +115,7 @@ enum {
 	VP_QDESC = 32,
 	VP_QAVAIL = 40,
 	VP_QUSED = 48,
+	VP_QRESET = 58,
 };
 
 #define FAKE_INDIRECT_MAX 64 /* longer chains are laid out directly */
@@ -211,6 +212,9 @@ void fake_driver_setup_irqs(struct fake_driver *drv);
 
 /* Makes an empty ring for queue @i and enables it. */
 void fake_driver_setup_vq(struct fake_driver *drv, unsigned i);
+
+/* Resets queue @i alone, by RING_RESET. True when it then reads as reset and not enabled. */
+bool fake_driver_reset_vq(struct fake_driver *drv, unsigned i);
 
 /* DRIVER_OK. True when the device is then running, without NEEDS_RESET. */
 bool fake_driver_start(struct fake_driver *drv);

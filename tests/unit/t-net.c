@@ -262,14 +262,15 @@ static void t_features(void)
 	const u64 own = BIT(NET_B_MAC) | BIT(NET_B_STATUS) | BIT(NET_B_CTRL_VQ) |
 			BIT(NET_B_CTRL_RX) | BIT(NET_B_CTRL_VLAN) | BIT(NET_B_CTRL_MAC_ADDR) |
 			BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) |
-			BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_VERSION_1);
+			BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_VERSION_1) |
+			BIT(VIRTIO_B_RING_RESET);
 	const u64 some = BIT(NET_B_CSUM) | BIT(NET_B_HOST_TSO4) | BIT(NET_B_GUEST_CSUM);
 
 	CHECK_EQ(offered_with(0, 0), own);
 	CHECK_EQ(offered_with(some, 0), own | some);
 	CHECK_EQ(offered_with(some, 67), own | some);
 	CHECK_EQ(offered_with(some, 9000), own | some | BIT(NET_B_MTU));
-	CHECK_EQ(offered_with(BIT(2) | BIT(40), 0), own); /* not a netif's to say */
+	CHECK_EQ(offered_with(BIT(2) | BIT(41), 0), own); /* not a netif's to say */
 }
 
 /* --- the data path --- */

@@ -69,7 +69,7 @@ static void t_features(void)
 	bench_make(&b, 8);
 	REQUIRE(fake_driver_probe(&b.drv, &b.fm, ECHO_ID, NULL));
 	CHECK_EQ(offered(&b, 0), BIT(VIRTIO_B_INDIRECT_DESC) | BIT(VIRTIO_B_EVENT_IDX) | BIT(3));
-	CHECK_EQ(offered(&b, 1), 1); /* VERSION_1 */
+	CHECK_EQ(offered(&b, 1), 1 | 1 << 8); /* VERSION_1, RING_RESET */
 	for (u32 sel = 2; sel < 6; sel++)
 		CHECK_EQ(offered(&b, sel), 0);
 	CHECK_EQ(offered(&b, UINT32_MAX), 0);
@@ -99,7 +99,7 @@ static void t_features_refused(void)
 	} c[] = {
 		{ { 0, 1, 0, 0 }, 0xb },        { { 8, 1, 0, 0 }, 0xb },
 		{ { 8, 0, 0, 0 }, 3 },                                 /* no VERSION_1 */
-		{ { 8, 1 | 1 << 8, 0, 0 }, 3 },                        /* bit 40 was not offered */
+		{ { 8, 1 | 1 << 9, 0, 0 }, 3 },                        /* bit 41 was not offered */
 		{ { 16, 1, 0, 0 }, 3 },         { { 0, 1, 1, 0 }, 3 }, /* bit 64 */
 		{ { 0, 1, 0, 0x80000000 }, 3 },
 	};
@@ -529,7 +529,7 @@ static void t_stat(void)
 	b.fm.m.devices->stat(b.fm.m.devices, f);
 	fclose(f);
 	CHECK(strstr(text, "{\"type\":\"echo\",\"transport\":\"pci\",\"status\":15,"));
-	CHECK(strstr(text, "\"features\":\"0x00000000000000000000000130000008\""));
+	CHECK(strstr(text, "\"features\":\"0x00000000000000000000010130000008\""));
 	CHECK(strstr(text, "{\"index\":1,\"size\":8,\"ready\":true,\"backend\":\"userspace\","
 			   "\"running\":true,\"doorbell_exits\":0,\"kicks\":"));
 	CHECK(strstr(text, "\"chains\":1}]}"));
