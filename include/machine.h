@@ -13,6 +13,7 @@
 struct loop;
 struct machine;
 struct pci_root;
+struct mmio_slots;
 struct console;
 
 /* Why a VM ended. The first reason wins; outcome.c turns it into an exit status. */
@@ -28,6 +29,9 @@ enum stop_why {
 	STOP_ERROR,        /* lkvm could not go on; what happened is already logged */
 	STOP_NR
 };
+
+/* How a guest reaches a virtio device (virtio 1.3 section 4). */
+enum virtio_transport_kind { VIRTIO_ON_PCI, VIRTIO_ON_MMIO };
 
 /* Every device starts with one; the machine ends and frees them in reverse order of creation. */
 struct device {
@@ -47,7 +51,9 @@ struct machine {
 	struct hv *hv;
 	struct loop *loop;
 	struct pci_root *pci;
-	struct device *devices; /* last created first */
+	struct mmio_slots *mmio_slots;        /* virtio/mmio.h; NULL = there are none */
+	enum virtio_transport_kind transport; /* of devices that were not given one of their own */
+	struct device *devices;               /* last created first */
 	/*
 	 * Any thread; the first call wins. @detail: signal number or vCPU index, see enum stop_why.
 	 */

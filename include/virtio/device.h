@@ -202,9 +202,16 @@ void virtio_stop(struct virtio_device *dev);
 /* --- transports --- */
 
 /*
- * Puts @dev on the machine's PCI bus as a modern virtio-pci device. -ENOSPC, -ENOMEM, or eventfd's
- * error.
+ * Gives @dev its transport. -ENOSPC when there is no more room there, -ENODEV when the machine has
+ * no such place, -ENOMEM, or eventfd's error.
  */
+int virtio_attach(struct virtio_device *dev, enum virtio_transport_kind kind) __must_check;
+
+/* What users call the kinds: "pci", "mmio". 0, or -ENOENT. */
+int virtio_transport_find(const char *name, enum virtio_transport_kind *kind) __must_check;
+
+/* Each of them: a modern virtio-pci device; a virtio-mmio device in one of the machine's slots. */
 int virtio_pci_attach(struct virtio_device *dev) __must_check;
+int virtio_mmio_attach(struct virtio_device *dev) __must_check;
 
 #endif

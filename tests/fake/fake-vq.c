@@ -165,12 +165,14 @@ void fake_vq_publish(struct fake_vq *vq)
 
 void fake_vq_ring(struct fake_vq *vq)
 {
+	u32 index = vq->index;
+
 	vq->nr_rings++;
 	if (vq->drv->opts.slow_doorbell)
 		bus_write(vq->bell_io ? &vq->drv->fm->m.pio : &vq->drv->fm->m.mmio, vq->bell_addr,
-			  &vq->index, 2);
+			  &index, vq->bell_len);
 	else
-		fake_guest_write(vq->drv->fm, vq->bell_io, vq->bell_addr, vq->index, 2);
+		fake_guest_write(vq->drv->fm, vq->bell_io, vq->bell_addr, index, vq->bell_len);
 }
 
 /* virtio 1.3 2.7.10: was avail_event among the entries that we just published? */
@@ -269,7 +271,7 @@ u64 fake_vq_irqs(struct fake_vq *vq)
 	u64 count, before = vq->irqs_seen;
 
 	if (drv->opts.intx)
-		return fake_isr_read(drv) & VIRTIO_ISR_QUEUE;
+		return fake_isr_queue(drv);
 	count = fake_hv_msi_count(&drv->fm->hv, fake_msix_addr(drv, v), fake_msix_data(drv, v));
 	vq->irqs_seen = count;
 	return count - before;

@@ -620,11 +620,22 @@ static void s_bad_offloads(enum nic_kind kind)
 #define SCENARIOS(X) \
 	X(small_frames) X(no_event_idx) X(no_indirect) X(bare) X(rings_high) X(slow_doorbell) \
 	X(large_frames) X(mrg_rxbuf) X(no_mrg_rxbuf) X(buffers_come_late) X(any_layout) \
-	X(bad_frames) X(slow_wire) X(bursts) X(mask_unmask) X(interrupts_event_idx) \
+	X(bad_frames) X(slow_wire) X(bursts) X(interrupts_event_idx) \
 	X(interrupts_flags) X(intx) X(reset_under_traffic) X(200_rebinds) X(malformed) \
 	X(one_queue) X(ring_reset) X(early_buffers) X(offloads) X(bad_offloads)
 /* clang-format on */
 
+#define DEFINE_MMIO(s) \
+	static void mmio_user_##s(void) \
+	{ \
+		fake_transport = VIRTIO_ON_MMIO; \
+		s_##s(NIC_USER); \
+	} \
+	static void mmio_vhost_##s(void) \
+	{ \
+		fake_transport = VIRTIO_ON_MMIO; \
+		s_##s(NIC_VHOST); \
+	}
 #define DEFINE(s) \
 	static void user_##s(void) \
 	{ \
@@ -639,8 +650,11 @@ static void s_bad_offloads(enum nic_kind kind)
 		s_##s(NIC_VHOST_KERNEL); \
 	}
 SCENARIOS(DEFINE)
+DEFINE(mask_unmask) /* of MSI-X */
+SCENARIOS(DEFINE_MMIO)
 
-#define LIST(s) T(user_##s), T(vhost_##s), T(kernel_##s),
+#define LIST(s)      T(user_##s), T(vhost_##s), T(kernel_##s),
+#define LIST_MMIO(s) T(mmio_user_##s), T(mmio_vhost_##s),
 
 /* --- and what is compared between them --- */
 
@@ -689,6 +703,7 @@ static void t_vhost_vetoes_ring_bits_only(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, SCENARIOS(LIST) T(t_same_offer),
+	return TAP_RUN(argc, argv,
+		       SCENARIOS(LIST) LIST(mask_unmask) SCENARIOS(LIST_MMIO) T(t_same_offer),
 		       T(t_vhost_vetoes_ring_bits_only));
 }
