@@ -129,7 +129,7 @@ static int set_transport(void *ctx, const struct opt *opt, const char *value)
 	(void)opt;
 	if (!virtio_transport_find(value, &((struct run *)ctx)->transport))
 		return 0;
-	log_err("--virtio-transport: %s: there is no such transport; use pci or mmio",
+	log_err("--virtio-transport: %s: there is no such transport; use pci, pci-legacy or mmio",
 		*value ? value : "''");
 	return -EINVAL;
 }
@@ -167,8 +167,8 @@ const struct opt run_opts[] = {
 	{ 0, "name", "NAME", "name of the VM; default guest-PID", set_name },
 	{ 0, "reboot", "HOW",
 	  "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
-	{ 0, "virtio-transport", "HOW", "what virtio devices hang on: pci (default) or mmio",
-	  set_transport },
+	{ 0, "virtio-transport", "HOW",
+	  "what virtio devices hang on: pci (default), pci-legacy or mmio", set_transport },
 	{ 0, "timeout", "SEC", "end the VM after so many seconds, with status 124", set_timeout },
 	{ 0, NULL, NULL, NULL, NULL },
 };

@@ -122,7 +122,8 @@ static int net_set_trans(void *ctx, const char *option, const char *key, const c
 	n->has_transport = true;
 	if (!virtio_transport_find(value, &n->transport))
 		return 0;
-	log_err("%s: %s=%s: there is no such transport; use pci or mmio", option, key, value);
+	log_err("%s: %s=%s: there is no such transport; use pci, pci-legacy or mmio", option, key,
+		value);
 	return -EINVAL;
 }
 
@@ -145,7 +146,8 @@ static const struct opt_key net_keys[] = {
 	{ "script", "program run with the tap's name once it is up, instead of host_ip",
 	  net_set_script },
 	{ "downscript", "program run with the tap's name before it goes", net_set_downscript },
-	{ "trans", "pci or mmio; default: what --virtio-transport says", net_set_trans },
+	{ "trans", "pci, pci-legacy or mmio; default: what --virtio-transport says",
+	  net_set_trans },
 	{ "guest_ip", NULL, net_refuse },
 	{ "fd", NULL, net_refuse },
 	{ "mq", NULL, net_refuse },

@@ -31,7 +31,7 @@ enum stop_why {
 };
 
 /* How a guest reaches a virtio device (virtio 1.3 section 4). */
-enum virtio_transport_kind { VIRTIO_ON_PCI, VIRTIO_ON_MMIO };
+enum virtio_transport_kind { VIRTIO_ON_PCI, VIRTIO_ON_PCI_LEGACY, VIRTIO_ON_MMIO };
 
 /* Every device starts with one; the machine ends and frees them in reverse order of creation. */
 struct device {

@@ -7,6 +7,7 @@ static const struct {
 	int (*attach)(struct virtio_device *dev);
 } transports[] = {
 	[VIRTIO_ON_PCI] = { "pci", virtio_pci_attach },
+	[VIRTIO_ON_PCI_LEGACY] = { "pci-legacy", virtio_pci_legacy_attach },
 	[VIRTIO_ON_MMIO] = { "mmio", virtio_mmio_attach },
 };
 

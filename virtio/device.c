@@ -21,6 +21,10 @@
  * idempotent. After a backend started, each of its queues is kicked once: buffers that the driver
  * made available before there was somebody to listen get served.
  *
+ * A legacy driver knows neither FEATURES_OK nor feature bits above 31, and has no way to hear of a
+ * refusal: bits that it may not have are dropped as it writes them, and its features are final at
+ * DRIVER_OK, or at the first kick if that comes earlier.
+ *
  * One queue is reset, or enabled late, by stopping its whole backend, changing the queue and
  * starting the backend again. So a backend needs to know nothing of it: a stop leaves every queue
  * where the next start goes on, which is what backends promise anyway. It costs the queue's sibling
@@ -385,6 +389,11 @@ void virtio_set_acked(struct virtio_device *dev, u32 sel, u32 value)
 
 	if (sel > 3 || (dev->status & VIRTIO_S_FEATURES_OK))
 		return;
+	if (dev->tp->ops->legacy) {
+		if (dev->status & VIRTIO_S_DRIVER_OK)
+			return;
+		virtio_stop(dev); /* it was started early */
+	}
 	*word = (*word & ~((u64)UINT32_MAX << shift)) | (u64)value << shift;
 }
 
@@ -406,14 +415,20 @@ void virtio_set_status(struct virtio_device *dev, u8 status)
 		reset(dev);
 		return;
 	}
-	if ((added & VIRTIO_S_FEATURES_OK) && !features_ok(dev))
+	if (dev->tp->ops->legacy || ((added & VIRTIO_S_FEATURES_OK) && !features_ok(dev)))
 		added &= ~VIRTIO_S_FEATURES_OK;
-	if (!((dev->status | added) & VIRTIO_S_FEATURES_OK))
+	if (!dev->tp->ops->legacy && !((dev->status | added) & VIRTIO_S_FEATURES_OK))
 		added &= ~VIRTIO_S_DRIVER_OK;
 	dev->status |= added;
 	if (dev->status & (VIRTIO_S_NEEDS_RESET | VIRTIO_S_FAILED))
 		virtio_stop(dev);
-	else if (added & VIRTIO_S_DRIVER_OK)
+	else if ((added & VIRTIO_S_DRIVER_OK) && !dev->started)
+		start(dev);
+}
+
+void virtio_start_early(struct virtio_device *dev)
+{
+	if (!dev->started && !(dev->status & (VIRTIO_S_NEEDS_RESET | VIRTIO_S_FAILED)))
 		start(dev);
 }
 

@@ -227,14 +227,8 @@ static void common_write(struct virtio_pci *p, u64 off, const u8 *data, unsigned
  */
 static void doorbell_write(struct virtio_pci *p, u64 off)
 {
-	struct virtio_device *dev = p->tp.dev;
-	u64 i = off / VIRTIO_PCI_NOTIFY_STRIDE, one = 1;
-
-	if (off % VIRTIO_PCI_NOTIFY_STRIDE || i >= dev->nr_vqs)
-		return;
-	dev->vq[i].nr_doorbells++;
-	if (dev->started && dev->vq[i].ready && write(dev->vq[i].kick, &one, sizeof(one)) < 0)
-		log_debug("virtio-pci: doorbell: %s", strerror(errno));
+	if (off % VIRTIO_PCI_NOTIFY_STRIDE == 0)
+		virtio_pci_doorbell(p, off / VIRTIO_PCI_NOTIFY_STRIDE);
 }
 
 static void regs_read(void *opaque, u64 off, void *data, unsigned len)
@@ -324,7 +318,7 @@ static void cfg_read(struct pci_dev *pci, unsigned off, unsigned len)
 {
 	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
 
-	if (touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
+	if (p->window && touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
 		window_access(p, false);
 	/* virtio 1.3 4.1.4.5.1: the Status register's interrupt bit follows the ISR. */
 	if (touches(off, len, PCI_STATUS, 1)) {
@@ -347,7 +341,7 @@ static void cfg_write(struct pci_dev *pci, unsigned off, unsigned len)
 {
 	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
 
-	if (touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
+	if (p->window && touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
 		window_access(p, true);
 	msix_control_changed(p, off, len);
 }
@@ -402,13 +396,7 @@ static int build(struct virtio_pci *p)
 {
 	struct virtio_device *dev = p->tp.dev;
 	u32 doorbells = dev->nr_vqs * VIRTIO_PCI_NOTIFY_STRIDE, io_size = 4;
-	u16 id = VIRTIO_ID_BASE + dev->ops->id;
 
-	pci_dev_init(&p->pci, VIRTIO_VENDOR, id, id, class_of(dev->ops->id), VIRTIO_REVISION);
-	p->pci.bar_moved = virtio_pci_bar_moved;
-	p->pci.cfg_read = cfg_read;
-	p->pci.cfg_write = cfg_write;
-	p->pci.reset = cfg_reset;
 	pci_dev_bar(&p->pci, BAR_REGS, NR_PAGES * PAGE, false, &regs_ops, p);
 	add_cap(p, CAP_COMMON, BAR_REGS, PAGE_COMMON * PAGE, sizeof(struct common_cfg));
 	if (pci_has_io(dev->m->pci)) {
@@ -416,31 +404,63 @@ static int build(struct virtio_pci *p)
 			io_size *= 2; /* as few as will do: there are only 64 Ki ports */
 		pci_dev_bar(&p->pci, BAR_NOTIFY_IO, io_size, true, &notify_io_ops, p);
 		add_cap(p, CAP_NOTIFY, BAR_NOTIFY_IO, 0, doorbells);
+		p->bells[BELL_IO] = (struct pci_bells){ .there = true,
+							.io = true,
+							.bar = BAR_NOTIFY_IO,
+							.stride = VIRTIO_PCI_NOTIFY_STRIDE };
 	}
 	add_cap(p, CAP_NOTIFY, BAR_REGS, PAGE_NOTIFY * PAGE, doorbells);
+	p->bells[BELL_MEM] = (struct pci_bells){ .there = true,
+						 .bar = BAR_REGS,
+						 .off = PAGE_NOTIFY * PAGE,
+						 .stride = VIRTIO_PCI_NOTIFY_STRIDE };
 	add_cap(p, CAP_ISR, BAR_REGS, PAGE_ISR * PAGE, 1);
 	if (dev->config_len)
 		add_cap(p, CAP_DEVICE, BAR_REGS, PAGE_DEVICE * PAGE, dev->config_len);
 	add_window(p);
+	return virtio_pci_add_msix(p);
+}
+
+int virtio_pci_attach(struct virtio_device *dev)
+{
+	u16 id = VIRTIO_ID_BASE + dev->ops->id;
+	const struct virtio_pci_ids ids = { id, id, VIRTIO_REVISION };
+
+	return virtio_pci_attach_as(dev, &virtio_pci_ops, &ids, build);
+}
+
+/* --- of both kinds of device --- */
+
+int virtio_pci_add_msix(struct virtio_pci *p)
+{
+	struct virtio_device *dev = p->tp.dev;
+
 	return msix_init(&p->msix, &p->pci, dev->m->hv, BAR_MSIX,
 			 MIN(dev->nr_vqs + 1, (unsigned)MSIX_MAX_VECTORS), dev->nr_vqs + 1);
 }
 
-int virtio_pci_attach(struct virtio_device *dev)
+int virtio_pci_attach_as(struct virtio_device *dev, const struct virtio_transport_ops *ops,
+			 const struct virtio_pci_ids *ids, int (*build_it)(struct virtio_pci *p))
 {
 	struct virtio_pci *p = calloc(1, sizeof(*p));
 	int r;
 
 	if (!p)
 		return -ENOMEM;
-	p->tp = (struct virtio_transport){ .ops = &virtio_pci_ops, .dev = dev };
+	p->tp = (struct virtio_transport){ .ops = ops, .dev = dev };
 	virtio_pci_wires_init(p);
+	pci_dev_init(&p->pci, VIRTIO_VENDOR, ids->device, ids->subsystem, class_of(dev->ops->id),
+		     ids->revision);
+	p->pci.bar_moved = virtio_pci_bar_moved;
+	p->pci.cfg_read = cfg_read;
+	p->pci.cfg_write = cfg_write;
+	p->pci.reset = cfg_reset;
 	p->config_call = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = p->config_call < 0 ? -errno : build(p);
+	r = p->config_call < 0 ? -errno : build_it(p);
 	if (!r)
 		r = pci_dev_add(dev->m->pci, &p->pci);
 	if (r)
-		virtio_pci_ops.free(&p->tp);
+		ops->free(&p->tp);
 	else
 		dev->tp = &p->tp;
 	return r;

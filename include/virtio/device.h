@@ -41,6 +41,7 @@ enum {
 
 /* Feature bit numbers of the ring and the transport, virtio 1.3 section 6 */
 enum {
+	VIRTIO_B_ANY_LAYOUT = 27, /* legacy only */
 	VIRTIO_B_INDIRECT_DESC = 28,
 	VIRTIO_B_EVENT_IDX = 29,
 	VIRTIO_B_VERSION_1 = 32,
@@ -78,6 +79,7 @@ struct virtio_device_ops {
 
 struct virtio_transport_ops {
 	const char *name;
+	bool legacy; /* its drivers are of the time before virtio 1.0, see virtio_start_early() */
 
 	/* Doorbell -> kick, call -> interrupt. After an error the core calls unwire. */
 	int (*wire)(struct virtio_transport *tp, struct virtq *vq);
@@ -168,6 +170,13 @@ void virtio_set_acked(struct virtio_device *dev, u32 sel, u32 value);
 void virtio_set_status(struct virtio_device *dev, u8 status);
 
 /*
+ * A legacy driver may use a queue before it sets DRIVER_OK (virtio 1.3 3.1.2): starts the device,
+ * unless that cannot be. DRIVER_OK then has nothing more to do. A driver that changes features
+ * after that gets them: the device waits for the next kick, or DRIVER_OK.
+ */
+void virtio_start_early(struct virtio_device *dev);
+
+/*
  * A size for @vq, 0 unless the driver may set it: a power of two up to num_max. Others are ignored.
  */
 void virtio_queue_size(struct virtq *vq, u64 size);
@@ -207,11 +216,15 @@ void virtio_stop(struct virtio_device *dev);
  */
 int virtio_attach(struct virtio_device *dev, enum virtio_transport_kind kind) __must_check;
 
-/* What users call the kinds: "pci", "mmio". 0, or -ENOENT. */
+/* What users call the kinds: "pci", "pci-legacy", "mmio". 0, or -ENOENT. */
 int virtio_transport_find(const char *name, enum virtio_transport_kind *kind) __must_check;
 
-/* Each of them: a modern virtio-pci device; a virtio-mmio device in one of the machine's slots. */
+/*
+ * Each of them: a modern virtio-pci device; a legacy one; a virtio-mmio device in one of the
+ * machine's slots.
+ */
 int virtio_pci_attach(struct virtio_device *dev) __must_check;
+int virtio_pci_legacy_attach(struct virtio_device *dev) __must_check;
 int virtio_mmio_attach(struct virtio_device *dev) __must_check;
 
 #endif

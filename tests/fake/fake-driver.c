@@ -89,14 +89,19 @@ static void pci_write(struct fake_driver *drv, unsigned reg, unsigned len, u64 v
 	fake_guest_write(drv->fm, false, drv->common + reg, value, len);
 }
 
+static u64 config_addr(struct fake_driver *drv)
+{
+	return drv->tp->config ? drv->tp->config(drv) : drv->config;
+}
+
 u64 fake_config_read(struct fake_driver *drv, unsigned off, unsigned len)
 {
-	return fake_guest_read(drv->fm, false, drv->config + off, len);
+	return fake_guest_read(drv->fm, drv->tp->legacy, config_addr(drv) + off, len);
 }
 
 void fake_config_write(struct fake_driver *drv, unsigned off, unsigned len, u64 value)
 {
-	fake_guest_write(drv->fm, false, drv->config + off, value, len);
+	fake_guest_write(drv->fm, drv->tp->legacy, config_addr(drv) + off, value, len);
 }
 
 static u8 pci_isr(struct fake_driver *drv)
@@ -232,6 +237,7 @@ bool fake_driver_probe(struct fake_driver *drv, struct fake_machine *fm, u16 vir
 {
 	static const struct fake_transport_ops *const transports[] = {
 		[VIRTIO_ON_PCI] = &fake_pci_transport,
+		[VIRTIO_ON_PCI_LEGACY] = &fake_legacy_transport,
 		[VIRTIO_ON_MMIO] = &fake_mmio_transport,
 	};
 
@@ -291,6 +297,8 @@ bool fake_driver_negotiate(struct fake_driver *drv)
 		fake_common_write(drv, VP_GFSELECT, 4, sel);
 		fake_common_write(drv, VP_GF, 4, (u32)(drv->features[sel / 2] >> (sel % 2 * 32)));
 	}
+	if (drv->tp->legacy)
+		return true;
 	set_status(drv, VIRTIO_S_FEATURES_OK);
 	return fake_driver_status(drv) & VIRTIO_S_FEATURES_OK;
 }
@@ -363,11 +371,16 @@ u64 fake_driver_config_irqs(struct fake_driver *drv)
 	return fake_hv_msi_count(&drv->fm->hv, fake_msix_addr(drv, 0), fake_msix_data(drv, 0));
 }
 
+u8 fake_status_ok(const struct fake_driver *drv)
+{
+	return VIRTIO_S_ACKNOWLEDGE | VIRTIO_S_DRIVER | VIRTIO_S_DRIVER_OK |
+	       (drv->tp->legacy ? 0 : VIRTIO_S_FEATURES_OK);
+}
+
 bool fake_driver_start(struct fake_driver *drv)
 {
 	set_status(drv, VIRTIO_S_DRIVER_OK);
-	return fake_driver_status(drv) ==
-	       (VIRTIO_S_ACKNOWLEDGE | VIRTIO_S_DRIVER | VIRTIO_S_FEATURES_OK | VIRTIO_S_DRIVER_OK);
+	return fake_driver_status(drv) == fake_status_ok(drv);
 }
 
 bool fake_driver_restart(struct fake_driver *drv)

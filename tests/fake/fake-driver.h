@@ -70,8 +70,10 @@ extern enum virtio_transport_kind fake_transport;
 /* A test over another transport: defines it, and names it in TAP_RUN()'s list. */
 /* clang-format off */
 #define FAKE_ON_MMIO(t) static void mmio_##t(void) { fake_transport = VIRTIO_ON_MMIO; t(); }
+#define FAKE_ON_LEGACY(t) static void legacy_##t(void) { fake_transport = VIRTIO_ON_PCI_LEGACY; t(); }
 #define FAKE_LIST(t)    T(t),
 #define FAKE_LIST_MMIO(t) T(mmio_##t),
+#define FAKE_LIST_LEGACY(t) T(legacy_##t),
 /* clang-format on */
 
 struct fake_machine {
@@ -189,13 +191,16 @@ struct fake_vq {
 
 /* What differs between transports. Registers go by the names that they have on PCI. */
 struct fake_transport_ops {
+	bool legacy; /* no FEATURES_OK, no VERSION_1, rings of one piece; all registers in I/O space */
 	bool (*probe)(struct fake_driver *drv, u16 virtio_id);
 	void (*find)(struct fake_driver *drv); /* addresses of registers and doorbells */
 	u64 (*read)(struct fake_driver *drv, unsigned reg, unsigned len);
 	void (*write)(struct fake_driver *drv, unsigned reg, unsigned len, u64 value);
-	u8 (*isr)(struct fake_driver *drv); /* reads and acknowledges */
+	u8 (*isr)(struct fake_driver *drv);     /* reads and acknowledges */
+	u64 (*config)(struct fake_driver *drv); /* where it begins; NULL = at drv->config */
 };
-extern const struct fake_transport_ops fake_pci_transport, fake_mmio_transport;
+extern const struct fake_transport_ops fake_pci_transport, fake_mmio_transport,
+	fake_legacy_transport;
 
 struct fake_driver {
 	struct fake_machine *fm;
@@ -258,6 +263,9 @@ bool fake_driver_start(struct fake_driver *drv);
 
 /* Negotiate to start again, as after fake_driver_reset() or a rebind of the driver. */
 bool fake_driver_restart(struct fake_driver *drv);
+
+/* Status of a device that runs: 0xf, 7 on legacy. */
+u8 fake_status_ok(const struct fake_driver *drv);
 
 u8 fake_driver_status(struct fake_driver *drv);
 u64 fake_common_read(struct fake_driver *drv, unsigned reg, unsigned len);

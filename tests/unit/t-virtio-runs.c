@@ -235,8 +235,10 @@ static void t_stress_reset(void)
 	X(t_long_run_8) X(t_long_run_256) X(t_no_interrupts_wanted) X(t_stress) \
 	X(t_stress_one_at_a_time) X(t_stress_reset)
 EVERYWHERE(FAKE_ON_MMIO)
+EVERYWHERE(FAKE_ON_LEGACY)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, EVERYWHERE(FAKE_LIST) EVERYWHERE(FAKE_LIST_MMIO));
+	return TAP_RUN(argc, argv, EVERYWHERE(FAKE_LIST) EVERYWHERE(FAKE_LIST_MMIO)
+		       EVERYWHERE(FAKE_LIST_LEGACY));
 }
