@@ -35,6 +35,7 @@ struct run {
 	struct vm_config cfg;
 	char *name, *cmdline;
 	const char *kernel, *initrd, *params;
+	enum virtio_transport_kind transport;
 	u64 timeout;  /* seconds, 0 = none */
 	bool restart; /* a reset begins another life of the guest */
 	struct device_list devices;
@@ -123,6 +124,16 @@ static int set_name(void *ctx, const struct opt *opt, const char *value)
 	return run->name ? 0 : log_no_memory("--name");
 }
 
+static int set_transport(void *ctx, const struct opt *opt, const char *value)
+{
+	(void)opt;
+	if (!virtio_transport_find(value, &((struct run *)ctx)->transport))
+		return 0;
+	log_err("--virtio-transport: %s: there is no such transport; use pci, pci-legacy or mmio",
+		*value ? value : "''");
+	return -EINVAL;
+}
+
 static int set_device(void *ctx, const struct opt *opt, const char *value)
 {
 	for (const struct device_type *type = device_types; type->name; type++) {
@@ -156,6 +167,8 @@ const struct opt run_opts[] = {
 	{ 0, "name", "NAME", "name of the VM; default guest-PID", set_name },
 	{ 0, "reboot", "HOW",
 	  "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
+	{ 0, "virtio-transport", "HOW",
+	  "what virtio devices hang on: pci (default), pci-legacy or mmio", set_transport },
 	{ 0, "timeout", "SEC", "end the VM after so many seconds, with status 124", set_timeout },
 	{ 0, NULL, NULL, NULL, NULL },
 };
@@ -417,6 +430,7 @@ static int run_setup(struct run *run)
 		return err;
 	}
 	/* The name first: a script must not run for a VM that is refused. */
+	run->vm->m.transport = run->transport;
 	run->ipc = ipc_new(&run->vm->m, run->name, control, run, &err);
 	return run->ipc ? device_list_create(&run->vm->m, &run->devices, run->name) : err;
 }

@@ -17,12 +17,12 @@
 #define NET_MANY_PAIRS 8 /* as many for a machine with many CPUs, when nobody said how many */
 
 /* A complete device type gets its transport and its place in the machine. Owns @dev. */
-static int put_on_pci(struct virtio_device *dev)
+static int put_on(struct virtio_device *dev, enum virtio_transport_kind transport)
 {
-	int err = virtio_pci_attach(dev);
+	int err = virtio_attach(dev, transport);
 
 	if (err) {
-		log_err("virtio-%s: cannot put it on the PCI bus: %s; use fewer devices",
+		log_err("virtio-%s: cannot give it its transport: %s; use fewer devices",
 			dev->ops->name, strerror(-err));
 		virtio_free(dev);
 		return err;
@@ -37,7 +37,8 @@ enum net_mode { NET_MODE_UNSET, NET_MODE_NONE, NET_MODE_TAP };
 
 struct net_option {
 	enum net_mode mode;
-	bool vhost, vhost_given, has_mac;
+	bool vhost, vhost_given, has_mac, has_transport;
+	enum virtio_transport_kind transport;
 	u8 mac[6];
 	unsigned queues; /* pairs; 0 = by the number of CPUs */
 	u16 queue_size, mtu;
@@ -243,10 +244,13 @@ static int net_key_downscript(void *ctx, const char *option, const char *key, co
 
 static int net_key_trans(void *ctx, const char *option, const char *key, const char *value)
 {
-	(void)ctx;
-	if (!strcmp(value, "pci"))
+	struct net_option *n = ctx;
+
+	n->has_transport = true;
+	if (!virtio_transport_find(value, &n->transport))
 		return 0;
-	log_err("%s: %s=%s: there is no such transport; use pci", option, key, value);
+	log_err("%s: %s=%s: there is no such transport; use pci, pci-legacy or mmio", option, key,
+		value);
 	return -EINVAL;
 }
 
@@ -282,7 +286,8 @@ static const struct opt_key net_keys[] = {
 	{ "script", "program run with the tap's name once it is up, instead of host_ip",
 	  net_key_script },
 	{ "downscript", "program run with the tap's name before it goes", net_key_downscript },
-	{ "trans", "pci, the only transport there is yet", net_key_trans },
+	{ "trans", "pci, pci-legacy or mmio; default: what --virtio-transport says",
+	  net_key_trans },
 	{ "guest_ip", NULL, net_refuse },
 	{ NULL, NULL, NULL },
 };
@@ -432,7 +437,7 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 	if (!nif)
 		return err;
 	dev = net_new(m, &np, nif, &err);
-	return dev ? put_on_pci(dev) : err;
+	return dev ? put_on(dev, n->has_transport ? n->transport : m->transport) : err;
 }
 
 /* --- the table --- */

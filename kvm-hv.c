@@ -107,9 +107,12 @@ static int hv_ioeventfd(struct hv *hv, const struct doorbell *db, int fd, bool o
 {
 	/* Length 0: any width, and on MMIO KVM looks it up without decoding the instruction. */
 	struct kvm_ioeventfd io = {
+		.datamatch = db->match ? db->value : 0,
 		.addr = db->addr,
+		.len = db->match ? db->len : 0,
 		.fd = fd,
 		.flags = (db->pio ? KVM_IOEVENTFD_FLAG_PIO : 0U) |
+			 (db->match ? KVM_IOEVENTFD_FLAG_DATAMATCH : 0U) |
 			 (on ? 0U : KVM_IOEVENTFD_FLAG_DEASSIGN),
 	};
 

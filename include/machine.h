@@ -13,6 +13,7 @@
 struct loop;
 struct machine;
 struct pci_root;
+struct mmio_slots;
 struct console;
 
 /*
@@ -33,6 +34,9 @@ enum stop_why {
 	STOP_NR
 };
 
+/* How a guest reaches a virtio device (virtio 1.3 section 4). */
+enum virtio_transport_kind { VIRTIO_ON_PCI, VIRTIO_ON_PCI_LEGACY, VIRTIO_ON_MMIO };
+
 /* Every device starts with one; the machine ends and frees them in reverse order of creation. */
 struct device {
 	struct device *next; /* the one created before */
@@ -52,7 +56,9 @@ struct machine {
 	struct loop *loop;
 	unsigned nr_cpus; /* vCPUs; 0 = unknown, as in a test */
 	struct pci_root *pci;
-	struct device *devices; /* last created first */
+	struct mmio_slots *mmio_slots;        /* virtio/mmio.h; NULL = there are none */
+	enum virtio_transport_kind transport; /* of devices that were not given one of their own */
+	struct device *devices;               /* last created first */
 	/*
 	 * Any thread; the first call wins. @detail: signal number or vCPU index, see enum stop_why.
 	 */

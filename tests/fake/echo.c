@@ -132,7 +132,7 @@ static int echo_build(struct echo *e, struct machine *m, unsigned nr_vqs, unsign
 	e->dev.config = &e->config;
 	e->dev.config_len = sizeof(e->config);
 	e->max_iov = VIRTQ_MAX_IOV;
-	return virtio_pci_attach(&e->dev);
+	return virtio_attach(&e->dev, m->transport);
 }
 
 int echo_new(struct machine *m, unsigned nr_vqs, unsigned vq_size, struct echo **out)

@@ -32,7 +32,7 @@ struct echo {
 	struct iovec iov[VIRTQ_MAX_IOV];
 };
 
-/* A registered echo device on @m's PCI bus; -errno. Freed with the machine. */
+/* A registered echo device on @m's transport; -errno. Freed with the machine. */
 int echo_new(struct machine *m, unsigned nr_vqs, unsigned vq_size, struct echo **out) __must_check;
 
 #endif

@@ -67,7 +67,7 @@ void fake_nic_init_pairs(struct fake_nic *nic, enum nic_kind kind, u64 vhost_fea
 	nic->dev = net_new(&nic->fm.m, &params, &nic->fn->nif, &err);
 	if (!nic->dev)
 		fatal("no device");
-	if (virtio_pci_attach(nic->dev))
+	if (virtio_attach(nic->dev, nic->fm.m.transport))
 		fatal("no transport");
 	virtio_register(nic->dev);
 }

@@ -638,11 +638,9 @@ static const struct hostile_case cases[] = {
 	  BIT(NET_B_HOST_TSO4) | BIT(NET_B_CTRL_VQ) | BIT(NET_B_CTRL_RX) },
 
 	/* not there */
-	{ "guest_offloads", not_offered, NOT_OFFERED, NICS, 0, 2, 5, "CTRL_GUEST_OFFLOADS" },
 	{ "guest_ufo", not_offered, NOT_OFFERED, NICS, 0, 10, 0, "GUEST_UFO" },
 	{ "host_ufo", not_offered, NOT_OFFERED, NICS, 0, 14, 0, "HOST_UFO" },
 	{ "ctrl_rx_extra", not_offered, NOT_OFFERED, NICS, 0, 20, 0, "CTRL_RX_EXTRA" },
-	{ "announce", not_offered, NOT_OFFERED, NICS, 0, 21, 3, "GUEST_ANNOUNCE" },
 	{ "multiqueue", not_offered, NOT_OFFERED, NICS, 0, 22, 4, "MQ: one pair of queues" },
 	{ "device_stats", not_offered, NOT_OFFERED, NICS, 0, 50, 8, "DEVICE_STATS" },
 	{ "hash_tunnel", not_offered, NOT_OFFERED, NICS, 0, 51, 7, "HASH_TUNNEL" },

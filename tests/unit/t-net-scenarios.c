@@ -487,6 +487,36 @@ static void s_one_queue(enum nic_kind kind)
 	}
 }
 
+/* RING_RESET of either queue: it begins anew, its sibling goes on where it was. */
+static void s_ring_reset(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	fake_nic_open(&nic, kind, NULL);
+	for (u32 round = 0; round < 20; round++) {
+		fake_nic_post(&nic, 6, 1526);
+		check_rx(&nic, 100, round, 1);
+		check_tx(&nic, 100, round);
+		NIC_WAIT(&nic, fake_nic_reap(&nic));
+		REQUIRE(fake_driver_reset_vq(&nic.drv, 1));
+		check_rx(&nic, 200, round, 1);
+		fake_driver_setup_vq(&nic.drv, 1);
+		check_tx(&nic, 200, round);
+		REQUIRE(fake_driver_reset_vq(&nic.drv, 0));
+		nic.nr_bufs = 0;
+		check_tx(&nic, 300, round);
+		fake_driver_setup_vq(&nic.drv, 0);
+		fake_nic_post(&nic, 2, 1526);
+		check_rx(&nic, 300, round, 1);
+		REQUIRE(fake_driver_reset_vq(&nic.drv, 0));
+		fake_driver_setup_vq(&nic.drv, 0);
+		nic.nr_bufs = 0;
+	}
+	CHECK_EQ(nic.drv.vq[0].errors + nic.drv.vq[1].errors, 0);
+	CHECK_EQ(fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET, 0);
+	fake_nic_free(&nic);
+}
+
 /* Kicks and buffers that come between FEATURES_OK and DRIVER_OK are not lost. */
 static void s_early_buffers(enum nic_kind kind)
 {
@@ -547,12 +577,27 @@ static void s_bad_offloads(enum nic_kind kind)
 #define SCENARIOS(X) \
 	X(small_frames) X(no_event_idx) X(no_indirect) X(bare) X(rings_high) X(slow_doorbell) \
 	X(large_frames) X(mrg_rxbuf) X(no_mrg_rxbuf) X(buffers_come_late) X(any_layout) \
-	X(bad_frames) X(slow_wire) X(bursts) X(mask_unmask) X(interrupts_event_idx) \
+	X(bad_frames) X(slow_wire) X(bursts) X(interrupts_event_idx) \
 	X(interrupts_flags) X(intx) X(reset_under_traffic) X(200_rebinds) X(malformed) \
-	X(one_queue) X(early_buffers) X(offloads) X(bad_offloads)
+	X(one_queue) X(ring_reset) X(early_buffers) X(offloads) X(bad_offloads)
 /* clang-format on */
 
 SCENARIOS(DEFINE_SCENARIO)
+DEFINE_SCENARIO(mask_unmask) /* of MSI-X */
+
+#define DEFINE_MMIO(s) \
+	static void mmio_user_##s(void) \
+	{ \
+		fake_transport = VIRTIO_ON_MMIO; \
+		s_##s(NIC_USER); \
+	} \
+	static void mmio_vhost_##s(void) \
+	{ \
+		fake_transport = VIRTIO_ON_MMIO; \
+		s_##s(NIC_VHOST); \
+	}
+SCENARIOS(DEFINE_MMIO)
+#define LIST_MMIO(s) T(mmio_user_##s), T(mmio_vhost_##s),
 
 /* --- and what is compared between them --- */
 
@@ -601,6 +646,8 @@ static void t_vhost_vetoes_ring_bits_only(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, SCENARIOS(LIST_SCENARIO) T(t_same_offer),
+	return TAP_RUN(argc, argv,
+		       SCENARIOS(LIST_SCENARIO) LIST_SCENARIO(mask_unmask) SCENARIOS(LIST_MMIO)
+			       T(t_same_offer),
 		       T(t_vhost_vetoes_ring_bits_only));
 }

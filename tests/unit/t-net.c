@@ -246,7 +246,7 @@ static void t_features(void)
 			BIT(NET_B_CTRL_RX) | BIT(NET_B_CTRL_VLAN) | BIT(NET_B_CTRL_MAC_ADDR) |
 			BIT(NET_B_GUEST_ANNOUNCE) | BIT(NET_B_MRG_RXBUF) |
 			BIT(VIRTIO_B_INDIRECT_DESC) | BIT(VIRTIO_B_EVENT_IDX) |
-			BIT(VIRTIO_B_VERSION_1);
+			BIT(VIRTIO_B_VERSION_1) | BIT(VIRTIO_B_RING_RESET);
 	const u64 some = BIT(NET_B_CSUM) | BIT(NET_B_HOST_TSO4);
 	const u64 guest = BIT(NET_B_GUEST_CSUM);
 
@@ -255,7 +255,7 @@ static void t_features(void)
 	CHECK_EQ(offered_with(guest, 0), own | guest | BIT(NET_B_CTRL_GUEST_OFFLOADS));
 	CHECK_EQ(offered_with(some, 67), own | some);
 	CHECK_EQ(offered_with(some, 9000), own | some | BIT(NET_B_MTU));
-	CHECK_EQ(offered_with(BIT(4) | BIT(40), 0), own); /* not a netif's to say */
+	CHECK_EQ(offered_with(BIT(4) | BIT(41), 0), own); /* not a netif's to say */
 }
 
 /* --- the data path --- */
