@@ -4,6 +4,7 @@
  * options; here they become its parameters. To add a device: write its file, add its row.
  */
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "devices.h"
 #include "log.h"
@@ -434,8 +435,11 @@ static int net_create(struct machine *m, const void *params, const char *vm_name
 	memcpy(cfg.fds, n->tap_fds.fd, sizeof(cfg.fds));
 	memcpy(np.vhost_fd, n->vhost_fds.fd, sizeof(np.vhost_fd));
 	nif = tap_open(&cfg, &err);
-	if (!nif)
+	if (!nif) {
+		for (unsigned i = 0; i < np.nr_vhost_fds; i++)
+			close(np.vhost_fd[i]);
 		return err;
+	}
 	dev = net_new(m, &np, nif, &err);
 	return dev ? put_on(dev, n->has_transport ? n->transport : m->transport) : err;
 }

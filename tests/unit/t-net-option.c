@@ -213,6 +213,16 @@ static void t_vhostfd(void)
 		CHECK(fcntl(fd[i], F_GETFD) < 0);
 		fake_vhost_free(fv[i]);
 	}
+
+	/* a tap that cannot be had: they are closed all the same */
+	make_persistent("one", 0);
+	for (unsigned i = 0; i < 2; i++) {
+		fd[i] = open("/dev/vhost-net", O_RDWR);
+		fcntl(fd[i], F_SETFD, 0);
+	}
+	refused(option_of("mode=tap,tapif=one,vhostfd=%d:%d", fd[0], fd[1]),
+		"tap one has one queue");
+	CHECK(fcntl(fd[0], F_GETFD) < 0 && fcntl(fd[1], F_GETFD) < 0);
 }
 
 static void t_vhost_for_each_pair(void)
