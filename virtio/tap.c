@@ -105,6 +105,15 @@ static int tap_set_offload(struct netif *nif, u64 features)
 	return -errno;
 }
 
+static int tap_set_hdr_len(struct netif *nif, unsigned len)
+{
+	int hdr_len = (int)len;
+
+	if (ioctl(nif->fd, TUNSETVNETHDRSZ, &hdr_len) == 0)
+		return 0;
+	return errno == EBADFD ? 0 : -errno; /* deleted, as above */
+}
+
 /* --- questions to the interface --- */
 
 static int if_ioctl(const struct tap *tap, unsigned long request, struct ifreq *ifr)
@@ -419,6 +428,7 @@ static const struct netif_ops tap_ops = {
 	.send = tap_send,
 	.recv = tap_recv,
 	.set_offload = tap_set_offload,
+	.set_hdr_len = tap_set_hdr_len,
 	.close = tap_close,
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where a userspace NIC's frames go to and come from: a tap, later a stream socket; tests: a fake.
- * A frame is preceded by the 12 bytes of struct virtio_net_hdr_v1 in both directions. Rank 4.
+ * A frame is preceded by a virtio_net header in both directions, 12 bytes unless set otherwise.
+ * Rank 4.
  */
 #ifndef LKVM_VIRTIO_NETIF_H
 #define LKVM_VIRTIO_NETIF_H
@@ -9,8 +10,12 @@
 #include <sys/uio.h>
 #include "types.h"
 
-/* virtio 1.3 5.1.6: with VERSION_1 num_buffers is always there */
-#define NET_HDR_LEN 12
+/*
+ * virtio 1.3 5.1.6: with VERSION_1 num_buffers is always there; a legacy driver has it with
+ * MRG_RXBUF only
+ */
+#define NET_HDR_LEN        12
+#define NET_HDR_LEN_LEGACY 10
 /* Bytes of a GSO frame with its Ethernet header and a VLAN tag */
 #define NET_MAX_FRAME (65535 + 14 + 4)
 
@@ -28,6 +33,8 @@ struct netif_ops {
 	 * TUNSETOFFLOAD.
 	 */
 	int (*set_offload)(struct netif *nif, u64 features);
+	/* Length of the header, one of the two above. -errno. NULL = it is always NET_HDR_LEN. */
+	int (*set_hdr_len)(struct netif *nif, unsigned len);
 	void (*close)(struct netif *nif); /* frees it; undoes what opening it did to the host */
 };
 

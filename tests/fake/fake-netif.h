@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A netif whose other end is in the test: a pair of packet sockets, each packet a frame with its 12
- * bytes of virtio header in front, as on a tap. So reads cut what does not fit, writes fail with
+ * A netif whose other end is in the test: a pair of packet sockets, each packet a frame with its
+ * virtio header in front, as on a tap. So reads cut what does not fit, writes fail with
  * EAGAIN when the other end is full, and a peer that closes is a hang-up event.
  */
 #ifndef LKVM_TESTS_FAKE_NETIF_H
@@ -11,8 +11,9 @@
 
 struct fake_netif {
 	struct netif nif;
-	int peer;    /* the test's end; -1 = closed */
-	u64 offload; /* what set_offload said last */
+	int peer;         /* the test's end; -1 = closed */
+	u64 offload;      /* what set_offload said last */
+	unsigned hdr_len; /* what set_hdr_len said last, 12 at first */
 	unsigned nr_offload, nr_sends, nr_recvs;
 	int fail_offload; /* -errno that set_offload returns; 0 = it works */
 	int fail_send;    /* -errno that the next send returns, once */
@@ -29,7 +30,7 @@ struct fake_netif *fake_netif_new(void);
 bool fake_netif_inject(struct fake_netif *fn, const void *frame, u32 len);
 
 /*
- * Takes a frame that the guest sent; header in @hdr (12 bytes) unless NULL. Its length without
+ * Takes a frame that the guest sent; header in @hdr (hdr_len bytes) unless NULL. Its length without
  * header, -1 = none.
  */
 long fake_netif_take(struct fake_netif *fn, void *hdr, void *frame, u32 room);
