@@ -37,7 +37,7 @@
 #define SMALL_READ   4096        /* bytes: enough for all frames but segmented ones */
 #define SMALL_ROW    64          /* so many small frames in a row: the next one is small, too */
 #define MIN_FRAME    14          /* bytes of an Ethernet header */
-#define MAX_PACKET   (NET_HDR_LEN + NET_MAX_FRAME)
+#define MAX_PACKET   (NET_HDR_LEN + NET_MAX_FRAME) /* with either header */
 #define NUM_BUFFERS  10 /* offset of num_buffers in the header, virtio 1.3 5.1.6 */
 
 struct rx_chain {
@@ -65,6 +65,7 @@ struct net_user {
 	bool running;
 	bool dead;          /* the netif is gone for good */
 	bool mrg;           /* MRG_RXBUF negotiated */
+	u32 hdr_len;        /* bytes, 12; of a legacy driver without MRG_RXBUF 10 */
 	bool rx_starved;    /* waits for the driver to post buffers */
 	bool tx_blocked;    /* waits for the netif */
 	u32 rx_most;        /* bytes of buffers that the largest frame needs */
@@ -180,7 +181,9 @@ static void rx_deliver(struct net_user *nu, u32 len)
 
 	for (u32 left = len; left; num_buffers++)
 		left -= MIN(left, p->chain[p->first + num_buffers].len);
-	iov_write(p->iov + p->first_iov, p->nr_iov, NUM_BUFFERS, &num_buffers, sizeof(num_buffers));
+	if (nu->hdr_len > NUM_BUFFERS)
+		iov_write(p->iov + p->first_iov, p->nr_iov, NUM_BUFFERS, &num_buffers,
+			  sizeof(num_buffers));
 
 	for (u32 left = len; left;) {
 		const struct rx_chain *c = &p->chain[p->first];
@@ -197,7 +200,7 @@ static void rx_deliver(struct net_user *nu, u32 len)
 		left -= written;
 	}
 	nu->stats.rx_frames++;
-	nu->stats.rx_bytes += len - NET_HDR_LEN;
+	nu->stats.rx_bytes += len - nu->hdr_len;
 	if (nu->rx_pushed >= PUBLISH_AT)
 		rx_publish(nu);
 }
@@ -275,7 +278,7 @@ static long rx_one(struct net_user *nu)
 	if (n < 0)
 		return n;
 	rx_adapt(nu, (u32)n);
-	if (n < NET_HDR_LEN + MIN_FRAME || n > MAX_PACKET || (!spill && (u64)n >= room)) {
+	if (n < nu->hdr_len + MIN_FRAME || n > MAX_PACKET || (!spill && (u64)n >= room)) {
 		nu->stats.rx_dropped++;
 	} else if ((u64)n <= room) {
 		rx_deliver(nu, (u32)n);
@@ -324,7 +327,7 @@ static int tx_one(struct net_user *nu, const struct virtq_chain *c)
 
 	if (c->nr_in)
 		return -EPROTO;
-	if (c->out_len < NET_HDR_LEN + MIN_FRAME || c->out_len > MAX_PACKET || nu->dead) {
+	if (c->out_len < nu->hdr_len + MIN_FRAME || c->out_len > MAX_PACKET || nu->dead) {
 		nu->stats.tx_dropped++;
 		return 0;
 	}
@@ -338,7 +341,7 @@ static int tx_one(struct net_user *nu, const struct virtq_chain *c)
 		return 0;
 	}
 	nu->stats.tx_frames++;
-	nu->stats.tx_bytes += c->out_len - NET_HDR_LEN;
+	nu->stats.tx_bytes += c->out_len - nu->hdr_len;
 	return 0;
 }
 
@@ -455,7 +458,7 @@ static u32 rx_most(const struct net_user *nu)
 	if (virtio_has(dev, NET_B_GUEST_TSO4) || virtio_has(dev, NET_B_GUEST_TSO6) ||
 	    virtio_has(dev, NET_B_GUEST_USO4) || virtio_has(dev, NET_B_GUEST_USO6))
 		return MAX_PACKET;
-	return NET_HDR_LEN + MIN_FRAME + 4 + (nu->nif->mtu ? nu->nif->mtu : 1500);
+	return nu->hdr_len + MIN_FRAME + 4 + (nu->nif->mtu ? nu->nif->mtu : 1500);
 }
 
 static int net_user_start(void *ctx)
@@ -464,6 +467,7 @@ static int net_user_start(void *ctx)
 	int r;
 
 	nu->mrg = virtio_has(nu->dev, NET_B_MRG_RXBUF);
+	nu->hdr_len = net_hdr_len(nu->dev);
 	nu->rx_want = nu->rx_most = rx_most(nu);
 	nu->rx_small = 0;
 	nu->rx_starved = nu->tx_blocked = false;

@@ -63,12 +63,26 @@ static void place_backends(struct net *net)
 	virtio_move_backend(&net->dev, net->ctrl, (u16)(2 * known), 1);
 }
 
+/* The same for vhost, which takes the header as the netif has it. */
+static int set_hdr_len(struct netif *nif, unsigned len)
+{
+	if (nif->ops->set_hdr_len)
+		return nif->ops->set_hdr_len(nif, len);
+	return len == NET_HDR_LEN ? 0 : -EOPNOTSUPP;
+}
+
 static int net_starting(struct virtio_device *dev)
 {
 	struct net *net = to_net(dev);
 	struct netif *nif = net->nif;
-	int r = nif->ops->set_offload(nif, dev->acked[0] & NET_NETIF_FEATURES);
+	int r = set_hdr_len(nif, net_hdr_len(dev));
 
+	if (r < 0) {
+		log_warn_once("net %s: cannot set the header's length: %s", nif->name,
+			      strerror(-r));
+		return r;
+	}
+	r = nif->ops->set_offload(nif, dev->acked[0] & NET_NETIF_FEATURES);
 	if (r < 0)
 		log_warn_once("net %s: cannot set offloads: %s", nif->name, strerror(-r));
 	place_backends(net);

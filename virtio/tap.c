@@ -156,6 +156,15 @@ static int tap_set_link(struct netif *nif, bool up)
 	return -errno;
 }
 
+static int tap_set_hdr_len(struct netif *nif, unsigned len)
+{
+	int hdr_len = (int)len;
+
+	if (ioctl(nif->fd[0], TUNSETVNETHDRSZ, &hdr_len) == 0)
+		return 0;
+	return errno == EBADFD ? 0 : -errno; /* deleted, as above */
+}
+
 /* --- questions to the interface --- */
 
 static int if_ioctl(const struct tap *tap, unsigned long request, struct ifreq *ifr)
@@ -517,6 +526,7 @@ static const struct netif_ops tap_ops = {
 	.set_offload = tap_set_offload,
 	.set_queues = tap_set_queues,
 	.set_link = tap_set_link,
+	.set_hdr_len = tap_set_hdr_len,
 	.close = tap_close,
 };
 

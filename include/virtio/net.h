@@ -86,6 +86,14 @@ int net_set_link(struct virtio_device *dev, bool up) __must_check;
  */
 int net_set_vhost(struct virtio_device *dev, bool vhost) __must_check;
 
+/* Bytes of the header that goes with each frame, as negotiated. */
+static inline unsigned net_hdr_len(const struct virtio_device *dev)
+{
+	bool num_buffers = virtio_has(dev, VIRTIO_B_VERSION_1) || virtio_has(dev, NET_B_MRG_RXBUF);
+
+	return num_buffers ? NET_HDR_LEN : NET_HDR_LEN_LEGACY;
+}
+
 /* Frames and their bytes (headers of ours not counted), seen from the guest: tx is what it sent. */
 struct net_stats {
 	u64 rx_frames, rx_bytes, rx_dropped;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where a userspace NIC's frames go to and come from: a tap, later a stream socket; tests: a fake.
- * A frame is preceded by the 12 bytes of struct virtio_net_hdr_v1 in both directions.
+ * A frame is preceded by a virtio_net header in both directions, 12 bytes unless set otherwise.
  *
  * An interface has one queue for each queue pair of its NIC, each with an fd of its own. Frames for
  * the guest are spread over the first of them, as many as set_queues() said, by the other side.
@@ -13,8 +13,12 @@
 #include <sys/uio.h>
 #include "types.h"
 
-/* virtio 1.3 5.1.6: with VERSION_1 num_buffers is always there */
-#define NET_HDR_LEN 12
+/*
+ * virtio 1.3 5.1.6: with VERSION_1 num_buffers is always there; a legacy driver has it with
+ * MRG_RXBUF only
+ */
+#define NET_HDR_LEN        12
+#define NET_HDR_LEN_LEGACY 10
 /* Bytes of a GSO frame with its Ethernet header and a VLAN tag */
 #define NET_MAX_FRAME (65535 + 14 + 4)
 
@@ -41,6 +45,8 @@ struct netif_ops {
 	int (*set_queues)(struct netif *nif, unsigned nr);
 	/* What the other side sees as carrier; true after opening. NULL = it cannot tell it. */
 	int (*set_link)(struct netif *nif, bool up);
+	/* Length of the header, one of the two above. -errno. NULL = it is always NET_HDR_LEN. */
+	int (*set_hdr_len)(struct netif *nif, unsigned len);
 	void (*close)(struct netif *nif); /* frees it; undoes what opening it did to the host */
 };
 

@@ -70,7 +70,8 @@ extern enum virtio_transport_kind fake_transport;
 /* A test over another transport: defines it, and names it in TAP_RUN()'s list. */
 /* clang-format off */
 #define FAKE_ON_MMIO(t) static void mmio_##t(void) { fake_transport = VIRTIO_ON_MMIO; t(); }
-#define FAKE_ON_LEGACY(t) static void legacy_##t(void) { fake_transport = VIRTIO_ON_PCI_LEGACY; t(); }
+#define FAKE_ON_LEGACY(t) \
+	static void legacy_##t(void) { fake_transport = VIRTIO_ON_PCI_LEGACY; t(); }
 #define FAKE_LIST(t)    T(t),
 #define FAKE_LIST_MMIO(t) T(mmio_##t),
 #define FAKE_LIST_LEGACY(t) T(legacy_##t),
@@ -191,7 +192,8 @@ struct fake_vq {
 
 /* What differs between transports. Registers go by the names that they have on PCI. */
 struct fake_transport_ops {
-	bool legacy; /* no FEATURES_OK, no VERSION_1, rings of one piece; all registers in I/O space */
+	/* No FEATURES_OK, no VERSION_1, rings of one piece, all registers in I/O space. */
+	bool legacy;
 	bool (*probe)(struct fake_driver *drv, u16 virtio_id);
 	void (*find)(struct fake_driver *drv); /* addresses of registers and doorbells */
 	u64 (*read)(struct fake_driver *drv, unsigned reg, unsigned len);

@@ -67,6 +67,12 @@ static int fake_set_link(struct netif *nif, bool up)
 	return fn->fail_link;
 }
 
+static int fake_set_hdr_len(struct netif *nif, unsigned len)
+{
+	to_fake(nif)->hdr_len = len;
+	return 0;
+}
+
 static void fake_close(struct netif *nif)
 {
 	struct fake_netif *fn = to_fake(nif);
@@ -85,6 +91,7 @@ static const struct netif_ops fake_ops = {
 	.set_offload = fake_set_offload,
 	.set_queues = fake_set_queues,
 	.set_link = fake_set_link,
+	.set_hdr_len = fake_set_hdr_len,
 	.close = fake_close,
 };
 
@@ -115,6 +122,7 @@ struct fake_netif *fake_netif_new(unsigned queues)
 		fn->nif.fd[i] = fd[0];
 		fn->peer[i] = fd[1];
 	}
+	fn->hdr_len = NET_HDR_LEN;
 	return fn;
 }
 
@@ -122,19 +130,19 @@ bool fake_netif_inject(struct fake_netif *fn, const void *frame, u32 len)
 {
 	/* like a tap, which leaves num_buffers as it was: garbage */
 	u8 hdr[NET_HDR_LEN] = { [10] = 0x5a, [11] = 0xa5 };
-	struct iovec iov[2] = { { hdr, sizeof(hdr) }, { (void *)frame, len } };
+	struct iovec iov[2] = { { hdr, fn->hdr_len }, { (void *)frame, len } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 
-	return sendmsg(fn->peer[fn->queue], &msg, MSG_NOSIGNAL) == (ssize_t)(len + sizeof(hdr));
+	return sendmsg(fn->peer[fn->queue], &msg, MSG_NOSIGNAL) == (ssize_t)(len + fn->hdr_len);
 }
 
 long fake_netif_take(struct fake_netif *fn, void *hdr, void *frame, u32 room)
 {
 	u8 own[NET_HDR_LEN];
-	struct iovec iov[2] = { { hdr ? hdr : own, NET_HDR_LEN }, { frame, room } };
+	struct iovec iov[2] = { { hdr ? hdr : own, fn->hdr_len }, { frame, room } };
 	ssize_t n = readv(fn->peer[fn->queue], iov, 2);
 
-	return n < NET_HDR_LEN ? -1 : n - NET_HDR_LEN;
+	return n < (ssize_t)fn->hdr_len ? -1 : n - fn->hdr_len;
 }
 
 void fake_netif_drain(struct fake_netif *fn)

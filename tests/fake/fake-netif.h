@@ -18,6 +18,7 @@ struct fake_netif {
 	unsigned nr_active;         /* what set_queues said last */
 	int fail_queues;            /* -errno that set_queues returns; 0 = it works */
 	u64 offload;                /* what set_offload said last */
+	unsigned hdr_len;           /* what set_hdr_len said last, 12 at first */
 	unsigned nr_offload, nr_sends, nr_recvs;
 	int fail_offload; /* -errno that set_offload returns; 0 = it works */
 	int fail_send;    /* -errno that the next send returns, once */
@@ -34,7 +35,7 @@ struct fake_netif *fake_netif_new(unsigned queues);
 bool fake_netif_inject(struct fake_netif *fn, const void *frame, u32 len);
 
 /*
- * Takes a frame that the guest sent; header in @hdr (12 bytes) unless NULL. Its length without
+ * Takes a frame that the guest sent; header in @hdr (hdr_len bytes) unless NULL. Its length without
  * header, -1 = none.
  */
 long fake_netif_take(struct fake_netif *fn, void *hdr, void *frame, u32 room);

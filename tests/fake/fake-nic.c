@@ -155,6 +155,12 @@ static struct fake_vq *tx_vq(struct fake_nic *nic)
 	return &nic->drv.vq[2 * nic->pair + 1];
 }
 
+/* virtio 1.3 5.1.6.1: a legacy driver's header ends before num_buffers, unless it needs that. */
+static u32 hdr_len(const struct fake_nic *nic)
+{
+	return nic->drv.features[0] & (BIT(VIRTIO_B_VERSION_1) | BIT(NET_B_MRG_RXBUF)) ? 12 : 10;
+}
+
 /* Buffers lie one behind the other; gpa of buffer 0 is where they begin. */
 static struct nic_buf *new_buf(struct fake_nic *nic, const u32 *lens)
 {
@@ -202,15 +208,15 @@ void fake_nic_post(struct fake_nic *nic, unsigned n, u32 len)
 bool fake_nic_send_cut(struct fake_nic *nic, const void *frame, u32 len, const u32 *lens)
 {
 	struct fake_seg seg[FAKE_INDIRECT_MAX];
-	u32 total = NET_HDR_LEN + len, left = total;
+	u32 hdr = hdr_len(nic), total = hdr + len, left = total;
 	unsigned n = 0;
 	u8 *p;
 
 	if (nic->tx_next + total > nic->tx_mem + TX_MEM)
 		nic->tx_next = nic->tx_mem;
 	p = fake_ptr(&nic->drv, nic->tx_next, total);
-	memset(p, 0, NET_HDR_LEN);
-	memcpy(p + NET_HDR_LEN, frame, len);
+	memset(p, 0, hdr);
+	memcpy(p + hdr, frame, len);
 	for (u64 at = nic->tx_next; left; left -= seg[n++].len) {
 		seg[n] = (struct fake_seg){ at, lens[n] && lens[n] < left ? lens[n] : left, false };
 		at += seg[n].len;
@@ -255,8 +261,8 @@ static u32 collect(struct fake_nic *nic, const struct nic_buf *b, u32 len, u8 *t
 long fake_nic_recv(struct fake_nic *nic, void *frame, u32 room, u16 *num_buffers)
 {
 	static u8 packet[2 * (NET_HDR_LEN + NET_MAX_FRAME)];
-	u16 left = 1, n = 0;
-	u32 got = 0;
+	u16 left = 1, n = 1;
+	u32 got = 0, hdr = hdr_len(nic);
 
 	for (bool first = true; left; left--, first = false) {
 		u32 len;
@@ -269,17 +275,18 @@ long fake_nic_recv(struct fake_nic *nic, void *frame, u32 room, u16 *num_buffers
 		got += collect(nic, b, len, packet + got, sizeof(packet) - got);
 		if (!first)
 			continue;
-		if (got < NET_HDR_LEN)
+		if (got < hdr)
 			fatal("a first buffer shorter than the header was used");
-		memcpy(&n, packet + 10, sizeof(n));
+		if (hdr == 12)
+			memcpy(&n, packet + 10, sizeof(n));
 		if (!n || n > NIC_BUFS)
 			fatal("num_buffers is wrong");
 		left = n;
 	}
 	if (num_buffers)
 		*num_buffers = n;
-	memcpy(frame, packet + NET_HDR_LEN, MIN(room, got - NET_HDR_LEN));
-	return (long)got - NET_HDR_LEN;
+	memcpy(frame, packet + hdr, MIN(room, got - hdr));
+	return (long)got - hdr;
 }
 
 /* --- both --- */

@@ -706,7 +706,6 @@ static const struct hostile_case cases[] = {
 	  "VIRTIO_F_NOTIFICATION_DATA" },
 	{ "notif_config_data", unoffered_bit, NOT_OFFERED, D, 0, 39, 0,
 	  "VIRTIO_F_NOTIF_CONFIG_DATA" },
-	{ "ring_reset", unoffered_bit, NOT_OFFERED, D, 0, 40, 0, "VIRTIO_F_RING_RESET" },
 	{ "admin_queue", unoffered_bit, NOT_OFFERED, D, 0, 41, 0, "VIRTIO_F_ADMIN_VQ" },
 	{ "suspend", unoffered_bit, NOT_OFFERED, D, 0, 42, 0, "VIRTIO_F_SUSPEND" },
 };

@@ -585,21 +585,88 @@ static void s_bad_offloads(enum nic_kind kind)
 SCENARIOS(DEFINE_SCENARIO)
 DEFINE_SCENARIO(mask_unmask) /* of MSI-X */
 
-#define DEFINE_MMIO(s) \
-	static void mmio_user_##s(void) \
+#define DEFINE_ON(where, kind, s) \
+	static void where##_user_##s(void) \
 	{ \
-		fake_transport = VIRTIO_ON_MMIO; \
+		fake_transport = kind; \
 		s_##s(NIC_USER); \
 	} \
-	static void mmio_vhost_##s(void) \
+	static void where##_vhost_##s(void) \
 	{ \
-		fake_transport = VIRTIO_ON_MMIO; \
+		fake_transport = kind; \
 		s_##s(NIC_VHOST); \
 	}
+#define DEFINE_MMIO(s)   DEFINE_ON(mmio, VIRTIO_ON_MMIO, s)
+#define DEFINE_LEGACY(s) DEFINE_ON(legacy, VIRTIO_ON_PCI_LEGACY, s)
 SCENARIOS(DEFINE_MMIO)
-#define LIST_MMIO(s) T(mmio_user_##s), T(mmio_vhost_##s),
+SCENARIOS(DEFINE_LEGACY)
+DEFINE_LEGACY(mask_unmask)
+
+#define LIST_MMIO(s)   T(mmio_user_##s), T(mmio_vhost_##s),
+#define LIST_LEGACY(s) T(legacy_user_##s), T(legacy_vhost_##s),
 
 /* --- and what is compared between them --- */
+
+/* The header's length, by what the driver accepted: the netif, and vhost, follow each start. */
+static void t_header_length(void)
+{
+	static const struct {
+		enum virtio_transport_kind transport;
+		u64 features;
+		unsigned len;
+	} c[] = {
+		{ VIRTIO_ON_PCI, BIT(NET_B_MAC), 12 },
+		{ VIRTIO_ON_MMIO, BIT(NET_B_MAC), 12 },
+		{ VIRTIO_ON_PCI_LEGACY, BIT(NET_B_MAC), 10 },
+		{ VIRTIO_ON_PCI_LEGACY, BIT(NET_B_MRG_RXBUF), 12 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(c); i++) {
+		for (enum nic_kind kind = NIC_USER; kind <= NIC_VHOST_KERNEL; kind++) {
+			struct fake_driver_opts opts = { .features = { c[i].features } };
+			struct fake_nic nic;
+
+			fake_transport = c[i].transport;
+			fake_nic_open(&nic, kind, &opts);
+			CHECK_EQ(nic.fn->hdr_len, c[i].len);
+			fake_nic_post(&nic, 2, 1514 + c[i].len); /* no byte to spare */
+			check_rx(&nic, 1514, i, 1);
+			check_tx(&nic, 1514, i);
+			check_tx(&nic, 14, i);
+			/* What a driver with all features does after one with few. */
+			nic.drv.opts.features[0] = 0;
+			nic.nr_bufs = 0;
+			REQUIRE(fake_nic_restart(&nic));
+			CHECK_EQ(nic.fn->hdr_len, 12);
+			fake_nic_post(&nic, 2, 1526);
+			check_rx(&nic, 2000, i, 2);
+			fake_nic_free(&nic);
+		}
+	}
+	fake_transport = VIRTIO_ON_PCI;
+}
+
+/* A netif that can only do one length: fine, but for a driver that needs the other. */
+static void t_header_length_refused(void)
+{
+	struct fake_driver_opts opts = { .features = { BIT(NET_B_MAC) } };
+	struct netif_ops ops;
+	struct fake_nic nic;
+
+	log_set_sink(quiet);
+	fake_transport = VIRTIO_ON_PCI_LEGACY;
+	fake_nic_open(&nic, NIC_USER, NULL);
+	ops = *nic.fn->nif.ops;
+	ops.set_hdr_len = NULL;
+	nic.fn->nif.ops = &ops;
+	nic.drv.opts = opts;
+	CHECK(!fake_nic_restart(&nic));
+	CHECK(fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET);
+	nic.drv.opts = (struct fake_driver_opts){ 0 };
+	REQUIRE(fake_nic_restart(&nic));
+	check_tx(&nic, 100, 1);
+	fake_nic_free(&nic);
+}
 
 /* The guest cannot tell them apart: features, config space, queues. */
 static void t_same_offer(void)
@@ -648,6 +715,7 @@ int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv,
 		       SCENARIOS(LIST_SCENARIO) LIST_SCENARIO(mask_unmask) SCENARIOS(LIST_MMIO)
-			       T(t_same_offer),
+			       SCENARIOS(LIST_LEGACY) LIST_LEGACY(mask_unmask) T(t_header_length),
+		       T(t_header_length_refused), T(t_same_offer),
 		       T(t_vhost_vetoes_ring_bits_only));
 }

@@ -428,6 +428,27 @@ static void t_mtu(void)
 	CHECK_EQ(ifr.ifr_mtu, 9000);
 }
 
+/* The header's length is the device's to say, at each start. */
+static void t_hdr_len(void)
+{
+	static const unsigned want[] = { NET_HDR_LEN_LEGACY, NET_HDR_LEN };
+	struct netif *nif;
+	int err, len = 0;
+
+	own_network();
+	nif = open_tap(NULL, NULL, NULL, NULL, &err);
+	REQUIRE(nif);
+	CHECK(ioctl(nif->fd[0], TUNGETVNETHDRSZ, &len) == 0);
+	CHECK_EQ(len, NET_HDR_LEN);
+	for (unsigned i = 0; i < ARRAY_SIZE(want); i++) {
+		CHECK_EQ(nif->ops->set_hdr_len(nif, want[i]), 0);
+		CHECK(ioctl(nif->fd[0], TUNGETVNETHDRSZ, &len) == 0);
+		CHECK_EQ(len, want[i]);
+	}
+	CHECK_EQ(nif->ops->set_hdr_len(nif, 9), -EINVAL);
+	nif->ops->close(nif);
+}
+
 /*
  * What the driver acknowledged, and what the kernel then may hand us: receive checksums and TSO
  * over IPv4.
@@ -785,7 +806,7 @@ int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_made), T(t_made_with_name_and_address), T(t_bad_values),
 		       T(t_existing_is_left_as_it_was), T(t_multi_queue), T(t_busy), T(t_not_a_tap),
-		       T(t_script), T(t_script_fails), T(t_downscript), T(t_mtu), T(t_offload),
-		       T(t_frames), T(t_down_and_deleted), T(t_queues), T(t_queues_of_existing),
-		       T(t_link), T(t_no_capability), T(t_no_driver));
+		       T(t_script), T(t_script_fails), T(t_downscript), T(t_mtu), T(t_hdr_len),
+		       T(t_offload), T(t_frames), T(t_down_and_deleted), T(t_queues),
+		       T(t_queues_of_existing), T(t_link), T(t_no_capability), T(t_no_driver));
 }
