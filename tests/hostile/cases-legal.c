@@ -232,6 +232,26 @@ static void not_published(struct rig *r)
 	finish(r, s, n);
 }
 
+/* A driver that rings only when the device asks for it, and that sleeps for its interrupt. */
+static void polite_driver(struct rig *r)
+{
+	for (u64 i = 0; i < r->c->a; i++) {
+		struct fake_seg s[4];
+		unsigned n = shape(r, s, 0);
+
+		fake_vq_irq_on(r->vq);
+		rig_settle(r);
+		fake_vq_irqs(r->vq);
+		lay(r, s, n);
+		if (r->target & RX)
+			go(r);
+		else
+			fake_vq_kick(r->vq);
+		WANT(RIG_WAIT(r, fake_vq_irqs(r->vq) != 0));
+		finish(r, s, n);
+	}
+}
+
 static void fill_the_ring(struct rig *r)
 {
 	struct fake_seg s[MAX_SEGS];
@@ -460,6 +480,8 @@ static const struct hostile_case cases[] = {
 	{ "kick_storm_exits", kick_for_nothing, PASS, ALL, SLOW_BELL, 500 },
 	{ "kick_mem_doorbell", kick_for_nothing, PASS, ALL, MEM_BELL, 10 },
 	{ "kick_not_published", not_published, PASS, ALL },
+	{ "polite_driver", polite_driver, PASS, ALL, 0, 40 },
+	{ "polite_driver_no_event", polite_driver, PASS, ALL, NO_EVENT, 40 },
 	{ "fill_the_ring", fill_the_ring, PASS, ALL },
 	{ "fill_the_ring_large", fill_the_ring, PASS, ALL & ~RX, LARGE },
 	{ "two_batches", two_batches, PASS, ALL, NO_EVENT },

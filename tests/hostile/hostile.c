@@ -19,7 +19,8 @@
 #define EXIT_WEDGED 3
 
 static const struct hostile_group *const groups[] = { &ring_group, &legal_group, &pci_group,
-						      &net_group,  &state_group, &msix_group };
+						      &net_group,  &state_group, &msix_group,
+						      &race_group };
 
 static const struct {
 	unsigned target;

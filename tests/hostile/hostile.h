@@ -158,6 +158,8 @@ bool rig_is_net(const struct rig *r);
 unsigned rig_targets(const struct rig *r);
 void rig_aim(struct rig *r, unsigned target);
 
+/* What a case did to config space, undone: else there is no way to the registers. */
+void rig_restore(struct rig *r);
 /* Reset, and everything from the beginning, with empty rings; fails the case when that fails. */
 void rig_restart(struct rig *r);
 /* The same by hand, up to FEATURES_OK with interrupts set up, queues not. */

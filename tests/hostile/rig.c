@@ -76,8 +76,7 @@ bool rig_offers(const struct rig *r, unsigned bit)
 	return r->dev->offered[bit / 64] >> (bit % 64) & 1;
 }
 
-/* What a case did to config space, undone: else there is no way to the registers. */
-static void restore_config(struct rig *r)
+void rig_restore(struct rig *r)
 {
 	cfg_set(r, PCI_COMMAND, 2, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(r->bar); i++)
@@ -100,7 +99,7 @@ void rig_setup_all(struct rig *r)
 
 void rig_restart(struct rig *r)
 {
-	restore_config(r);
+	rig_restore(r);
 	WANT(fake_driver_reset(r->drv));
 	if (rig_is_net(r) && !r->unplugged)
 		fake_netif_drain(r->nic.fn);
@@ -208,8 +207,15 @@ __attribute__((no_sanitize("thread"))) void guest_scribble(void *p, u8 value, un
 
 __attribute__((no_sanitize("thread"))) void guest_copy(void *p, const void *from, unsigned len)
 {
-	for (unsigned i = 0; i < len; i++)
-		((volatile u8 *)p)[i] = ((const u8 *)from)[i];
+	if (len == 2)
+		*(volatile u16 *)p = *(const u16 *)from;
+	else if (len == 4)
+		*(volatile u32 *)p = *(const u32 *)from;
+	else if (len == 8)
+		*(volatile u64 *)p = *(const u64 *)from;
+	else
+		for (unsigned i = 0; i < len; i++)
+			((volatile u8 *)p)[i] = ((const u8 *)from)[i];
 }
 
 /* --- good requests --- */
