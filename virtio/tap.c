@@ -593,9 +593,8 @@ struct netif *tap_open(const struct tap_config *cfg, int *err)
 	tap->nif.nr_queues = cfg->nr_fds;
 	memcpy(tap->nif.fd, cfg->fds, sizeof(cfg->fds));
 	*err = cfg->nr_fds ? tap_adopt(tap) : tap_setup(tap, cfg);
-	if (*err < 0) {
-		tap_free(tap);
-		return NULL;
-	}
-	return &tap->nif;
+	if (*err == 0)
+		return &tap->nif;
+	tap_free(tap);
+	return NULL;
 }

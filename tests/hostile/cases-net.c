@@ -374,6 +374,23 @@ static void ctrl_large(struct rig *r)
 }
 
 /* Commands while frames flow. */
+/* Announcements that nobody asked for, offload sets that were not negotiated, and none at all. */
+static void offloads_and_announce(struct rig *r)
+{
+	static const u64 sets[] = { ~0ULL, BIT(0), BIT(7), 0 };
+
+	if (r->c->a == 3) {
+		WANT_EQ(ctrl(r, 3, 1, NULL, 0), ERR);
+		ctrl(r, 3, 0, NULL, 0); /* an acknowledgement of nothing: either answer is fine */
+	} else {
+		WANT_EQ(ctrl(r, 5, 1, &sets[3], 8), ERR);
+		WANT_EQ(ctrl(r, 5, 0, &sets[3], 7), ERR);
+		for (unsigned i = 0; i < 2; i++)
+			WANT_EQ(ctrl(r, 5, 0, &sets[i], 8), ERR);
+		WANT_EQ(ctrl(r, 5, 0, &sets[3], 8), OK);
+	}
+}
+
 static void ctrl_and_traffic(struct rig *r)
 {
 	for (u8 i = 0; i < 30; i++) {
@@ -610,6 +627,8 @@ static const struct hostile_case cases[] = {
 	{ "class_ff", command, REFUSED, NICS, 0, CMD(0xff, 0xff), DATA(1, 1) },
 	{ "ctrl_32000_bytes", ctrl_large, REFUSED, NICS, 0, 0 },
 	{ "ctrl_mac_32000_bytes", ctrl_large, REFUSED, NICS, 0, 1 },
+	{ "announce", offloads_and_announce, PASS, NET_CTRL, 0, 3 },
+	{ "guest_offloads", offloads_and_announce, PASS, NET_CTRL, 0, 5 },
 	{ "ctrl_in_one_piece", ctrl_layout, PASS, NET_CTRL, 0, 0x03, 1 },
 	{ "ctrl_by_bytes", ctrl_layout, PASS, NET_CTRL, 0, 0x010101, 1 },
 	{ "ctrl_1_and_2", ctrl_layout, PASS, NET_CTRL, PLAIN, 0x0201, 1 },

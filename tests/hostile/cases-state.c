@@ -443,6 +443,28 @@ static void queue_after_driver_ok(struct rig *r)
 	r->down = true;
 }
 
+/*
+ * queue_reset in every order (4.1.4.3.1): twice, with 0, of a queue that is off, then on and off
+ * again.
+ */
+static void ring_reset(struct rig *r)
+{
+	const unsigned reset = 58; /* of the register, behind queue_notify_data */
+	unsigned q = r->vq->index;
+
+	good(r);
+	for (unsigned i = 0; i < 4; i++) {
+		qreg_set(r, q, reset, 2, i & 1);
+		qreg_set(r, q, reset, 2, 1);
+		qreg_set(r, q, reset, 2, 1);
+		WANT_EQ(qreg(r, q, reset, 2), 0);
+		WANT_EQ(qreg(r, q, VP_QENABLE, 2), 0);
+		qreg_set(r, q, VP_QENABLE, 2, i & 1); /* without addresses: at worst it breaks */
+		rig_settle(r);
+	}
+	r->down = true;
+}
+
 static void queue_before_ack(struct rig *r)
 {
 	status(r, 0);
@@ -668,6 +690,7 @@ static const struct hostile_case cases[] = {
 	/* queues */
 	{ "driver_ok_without_queues", no_queues, PASS, D },
 	{ "driver_ok_one_queue", one_queue, PASS, ALL },
+	{ "ring_reset", ring_reset, PASS, D },
 	{ "queue_after_driver_ok", queue_after_driver_ok, EITHER, D },
 	{ "queue_before_ack", queue_before_ack, PASS, D },
 	{ "buffers_before_driver_ok", buffers_before_driver_ok, PASS, ALL, 0, 0 },
