@@ -41,6 +41,7 @@ LIB_SRC  := $(filter-out kvm-cmd.c,$(wildcard *.c virtio/*.c hw/*.c $(ARCH)/*.c)
 LIB_OBJ  := $(LIB_SRC:%.c=$(B)/%.o) $(if $(wildcard x86/dsdt.asl),$(B)/x86/dsdt.o)
 FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fake/*.c))
 UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/[ft]-*.c))
+HOSTILE  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/hostile/*.c))
 KVMTEST  := $(patsubst tests/kvm/%.c,$(B)/kvmtest/%,$(wildcard tests/kvm/[ft]-*.c))
 
 .PHONY: all clean
@@ -89,6 +90,12 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(B)/fake.a $(B)/lib.a
 	$(Q)echo "  LD   $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
+# Hostile guests: one program of several files, see tests/hostile/hostile.h
+$(B)/unit/hostile: $(HOSTILE) $(B)/fake.a $(B)/lib.a
+	$(Q)mkdir -p $(@D)
+	$(Q)echo "  LD   $@"
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
 $(B)/kvmtest/f-%: ALL_LDFLAGS += $(WRAPS)
 $(B)/kvmtest/%: $(B)/tests/kvm/%.o $(B)/fake.a $(B)/lib.a
 	$(Q)mkdir -p $(@D)
@@ -107,7 +114,7 @@ build/guest/payload.elf: guest/start.S guest/payload.c guest/payload.ld Makefile
 	$(Q)objcopy -I elf32-i386 -O elf64-x86-64 build/guest/payload.elf32 $@
 
 .PHONY: unit-bins kvm-bins
-unit-bins: $(UNIT) $(B)/lkvm
+unit-bins: $(UNIT) $(B)/unit/hostile $(B)/lkvm
 kvm-bins: $(KVMTEST) build/guest/payload.elf lkvm
 
 # All parts run whatever fails, and the last line counts them together: see tests/check.
@@ -118,6 +125,11 @@ check-unit check-kvm check-testhost: check-%:
 	$(Q)tests/check $*
 lint:
 	$(Q)tests/check lint
+
+# What hostile guests try, and what comes of it: one line each
+.PHONY: check-hostile
+check-hostile: $(B)/unit/hostile
+	$(Q)$<
 
 # vhost beside userspace virtio, on this machine or in the test host; and figures to keep
 .PHONY: demo bench

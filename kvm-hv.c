@@ -82,15 +82,23 @@ static int routes_commit(struct kvm_hv *khv)
 static int hv_msi_route(struct hv *hv, u32 gsi, const struct msi_msg *msg)
 {
 	struct kvm_hv *khv = to_khv(hv);
+	struct msi_msg was;
+	bool was_routed;
 	int err;
 
 	if (gsi >= HV_MAX_GSI)
 		return -EINVAL;
 	pthread_mutex_lock(&khv->lock);
+	was_routed = khv->routed[gsi];
+	was = khv->msg[gsi];
 	khv->routed[gsi] = msg != NULL;
 	if (msg)
 		khv->msg[gsi] = *msg;
 	err = routes_commit(khv);
+	if (err) {
+		khv->routed[gsi] = was_routed;
+		khv->msg[gsi] = was;
+	}
 	pthread_mutex_unlock(&khv->lock);
 	return err;
 }

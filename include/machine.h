@@ -16,12 +16,16 @@ struct pci_root;
 struct mmio_slots;
 struct console;
 
-/* Why a VM ended. The first reason wins; outcome.c turns it into an exit status. */
+/*
+ * Why a VM ended. The first reason wins, but that a user's or a signal's end replaces a reset,
+ * which may begin another life of the guest. outcome.c turns it into an exit status.
+ */
 enum stop_why {
 	STOP_NONE,
 	STOP_POWEROFF,     /* the guest powered off */
 	STOP_RESET,        /* the guest asked for a reset */
-	STOP_TRIPLE_FAULT, /* or KVM gave up on a vCPU; + detail = its index */
+	STOP_TRIPLE_FAULT, /* + detail = the index of the vCPU */
+	STOP_KVM,          /* KVM cannot go on with a vCPU; + detail = its index */
 	STOP_PANIC,        /* the guest's kernel panicked */
 	STOP_TIMEOUT,      /* --timeout; + detail = seconds */
 	STOP_SIGNAL,       /* + detail = signal number */
@@ -50,6 +54,7 @@ struct machine {
 	struct bus pio, mmio;
 	struct hv *hv;
 	struct loop *loop;
+	unsigned nr_cpus; /* vCPUs; 0 = unknown, as in a test */
 	struct pci_root *pci;
 	struct mmio_slots *mmio_slots;        /* virtio/mmio.h; NULL = there are none */
 	enum virtio_transport_kind transport; /* of devices that were not given one of their own */

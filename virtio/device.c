@@ -19,7 +19,8 @@
  * Start goes map, wire, backends; whatever of it fails, virtio_broken() undoes with virtio_stop(),
  * which accepts a half-started device: a backend knows whether it started, unwire and unmap are
  * idempotent. After a backend started, each of its queues is kicked once: buffers that the driver
- * made available before there was somebody to listen get served.
+ * made available before there was somebody to listen get served. For the same reason a backend can
+ * take over from another while the device runs: wires, mapping and position stay.
  *
  * A legacy driver knows neither FEATURES_OK nor feature bits above 31, and has no way to hear of a
  * refusal: bits that it may not have are dropped as it writes them, and its features are final at
@@ -196,8 +197,11 @@ static void kick(const struct virtq *vq)
 		return;
 }
 
+/* A queue may have no backend (virtio_move_backend): @be NULL is fine here and below. */
 static void stop_backend(struct virtio_device *dev, struct virtio_backend *be)
 {
+	if (!be)
+		return;
 	if (be->started)
 		be->ops->stop(be, dev);
 	be->started = false;
@@ -263,7 +267,7 @@ static int start_backend(struct virtio_device *dev, struct virtio_backend *be)
 {
 	int r;
 
-	if (!has_ready_queue(dev, be))
+	if (!be || !has_ready_queue(dev, be))
 		return 0;
 	r = be->ops->start(be, dev);
 	if (r)
@@ -275,15 +279,13 @@ static int start_backend(struct virtio_device *dev, struct virtio_backend *be)
 	return 0;
 }
 
-static int start_backends(struct virtio_device *dev)
+static int start_backends(struct virtio_device *dev, struct virtio_backend *const be[], unsigned nr)
 {
-	for (unsigned b = 0; b < dev->nr_backends; b++) {
-		int r = start_backend(dev, dev->backend[b]);
+	int r = 0;
 
-		if (r)
-			return r;
-	}
-	return 0;
+	for (unsigned i = 0; i < nr && !r; i++)
+		r = start_backend(dev, be[i]);
+	return r;
 }
 
 #define BAD_QUEUE  "a virtqueue is not in guest memory or not aligned"
@@ -301,7 +303,7 @@ static void start(struct virtio_device *dev)
 		virtio_broken(dev, BAD_QUEUE);
 	else if (wire_queues(dev))
 		virtio_broken(dev, NO_WIRE);
-	else if (start_backends(dev))
+	else if (start_backends(dev, dev->backend, dev->nr_backends))
 		virtio_broken(dev, NO_BACKEND);
 }
 
@@ -338,6 +340,50 @@ void virtio_queue_reset(struct virtio_device *dev, struct virtq *vq)
 	virtq_reset(vq);
 	if (running && start_backend(dev, vq->be))
 		virtio_broken(dev, NO_BACKEND);
+}
+
+void virtio_move_backend(struct virtio_device *dev, struct virtio_backend *be, u16 first, u16 nr)
+{
+	for (unsigned i = 0; i < dev->nr_vqs; i++) {
+		if (dev->vq[i].be == be)
+			dev->vq[i].be = NULL;
+	}
+	be->first_vq = first;
+	be->nr_vqs = nr;
+	for (unsigned i = 0; i < nr; i++)
+		dev->vq[first + i].be = be;
+}
+
+static void replace(struct virtio_device *dev, struct virtio_backend *from,
+		    struct virtio_backend *to)
+{
+	for (unsigned i = 0; i < dev->nr_backends; i++) {
+		if (dev->backend[i] == from)
+			dev->backend[i] = to;
+	}
+	virtio_move_backend(dev, to, from->first_vq, from->nr_vqs);
+}
+
+int virtio_swap_backends(struct virtio_device *dev, struct virtio_backend *const from[],
+			 struct virtio_backend *const to[], unsigned nr)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		stop_backend(dev, from[i]);
+		replace(dev, from[i], to[i]);
+	}
+	if (dev->started)
+		r = start_backends(dev, to, nr);
+	if (!r)
+		return 0;
+	for (unsigned i = 0; i < nr; i++) {
+		stop_backend(dev, to[i]);
+		replace(dev, to[i], from[i]);
+	}
+	if (start_backends(dev, from, nr))
+		virtio_broken(dev, "its backend did not start again");
+	return r;
 }
 
 static void reset(struct virtio_device *dev)

@@ -57,6 +57,7 @@ struct rx_pool {
 struct net_user {
 	struct virtio_device *dev;
 	struct netif *nif;
+	unsigned queue; /* of the netif; the pair's number */
 	struct virtq *rx, *tx;
 	struct virtio_backend *be; /* the device's once it is added there */
 	struct loop_src src;
@@ -94,7 +95,13 @@ static void nif_died(struct net_user *nu, const char *why)
 	nu->dead = true;
 	if (nu->running)
 		loop_del(nu->dev->m->loop, &nu->src);
-	log_warn("net %s: %s; its guest has no network from now on", nu->nif->name, why);
+	if (!nu->nif->gone)
+		log_warn("net %s: %s; its guest has no network from now on", nu->nif->name, why);
+	nu->nif->gone = true;
+	/* What waits for room to send is dropped: no event will come that says that there is. */
+	if (nu->tx_blocked)
+		net_kick_self(nu->tx);
+	nu->tx_blocked = false;
 }
 
 /* True for errors that mean that no later call can work. */
@@ -267,7 +274,7 @@ static long rx_one(struct net_user *nu)
 
 	if (spill)
 		iov[p->nr_iov] = (struct iovec){ nu->spill, sizeof(nu->spill) };
-	n = nu->nif->ops->recv(nu->nif, iov, p->nr_iov + spill);
+	n = nu->nif->ops->recv(nu->nif, nu->queue, iov, p->nr_iov + spill);
 	if (n < 0)
 		return n;
 	rx_adapt(nu, (u32)n);
@@ -324,7 +331,7 @@ static int tx_one(struct net_user *nu, const struct virtq_chain *c)
 		nu->stats.tx_dropped++;
 		return 0;
 	}
-	n = nu->nif->ops->send(nu->nif, nu->tx_iov, c->nr_out);
+	n = nu->nif->ops->send(nu->nif, nu->queue, nu->tx_iov, c->nr_out);
 	if (n == -EAGAIN)
 		return -EAGAIN;
 	if (n < 0) {
@@ -425,10 +432,6 @@ static void nif_event(struct loop_src *src, u32 events)
 		/* it stopped while this event waited for the lock */
 	} else if (events & (EPOLLERR | EPOLLHUP)) {
 		nif_died(nu, "the interface is gone");
-		if (nu->tx_blocked) {
-			nu->tx_blocked = false;
-			r = tx_burst(nu);
-		}
 	} else {
 		if ((events & EPOLLOUT) && nu->tx_blocked) {
 			nu->tx_blocked = false;
@@ -439,7 +442,7 @@ static void nif_event(struct loop_src *src, u32 events)
 			r = rx_burst(nu);
 	}
 	if (r < 0)
-		virtio_broken(dev, "receive queue: the driver broke a rule of the ring");
+		virtio_broken(dev, "a queue: the driver broke a rule of the ring");
 	pthread_mutex_unlock(&dev->lock);
 }
 
@@ -503,7 +506,7 @@ static void net_user_stop(void *ctx)
 	pool_forget(&nu->pool);
 }
 
-struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, u16 first_vq)
+struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, unsigned pair)
 {
 	static const struct uservq_hooks hooks = { .start = net_user_start, .stop = net_user_stop };
 	struct net_user *nu = calloc(1, sizeof(*nu));
@@ -512,10 +515,11 @@ struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, u16 
 		return NULL;
 	nu->dev = dev;
 	nu->nif = nif;
-	nu->rx = &dev->vq[first_vq];
-	nu->tx = &dev->vq[first_vq + 1];
-	nu->src = (struct loop_src){ .fd = nif->fd, .fn = nif_event, .name = "netif" };
-	nu->be = uservq_new(dev, first_vq, 2, &hooks, nu);
+	nu->queue = pair;
+	nu->rx = &dev->vq[2 * pair];
+	nu->tx = &dev->vq[2 * pair + 1];
+	nu->src = (struct loop_src){ .fd = nif->fd[pair], .fn = nif_event, .name = "netif" };
+	nu->be = uservq_new(dev, (u16)(2 * pair), 2, &hooks, nu);
 	if (!nu->be) {
 		free(nu);
 		return NULL;

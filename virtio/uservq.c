@@ -75,6 +75,8 @@ static int uservq_start(struct virtio_backend *be, struct virtio_device *dev)
 	for (unsigned i = 0; i < be->nr_vqs && !r; i++) {
 		struct kick_src *k = &u->kick[i];
 
+		k->vq = &dev->vq[be->first_vq + i];
+		k->src.fd = k->vq->kick;
 		if (!k->vq->ready)
 			continue;
 		r = loop_add(dev->m->loop, &k->src, EPOLLIN);
@@ -127,8 +129,7 @@ struct virtio_backend *uservq_new(struct virtio_device *dev, u16 first, u16 nr,
 		struct kick_src *k = &u->kick[i];
 
 		k->u = u;
-		k->vq = &dev->vq[first + i];
-		k->src.fd = k->vq->kick;
+		k->src.fd = -1;
 		k->src.fn = on_kick;
 		k->src.name = dev->ops->name;
 	}

@@ -142,6 +142,20 @@ int virtio_init(struct virtio_device *dev, struct machine *m, const struct virti
 int virtio_add_backend(struct virtio_device *dev, struct virtio_backend *be) __must_check;
 
 /*
+ * Moves the device's backend @be to queues [first, first + nr), @nr 0 = it serves none. Only from
+ * ops->starting, or earlier; ranges must not overlap then.
+ */
+void virtio_move_backend(struct virtio_device *dev, struct virtio_backend *be, u16 first, u16 nr);
+
+/*
+ * Puts each @to[i] in the place of the device's backend @from[i]. If that runs, the new one goes on
+ * where it stopped; the driver notices nothing. From then on @to are the device's and @from the
+ * caller's. On error it is as before, or the device is broken. Device lock held.
+ */
+int virtio_swap_backends(struct virtio_device *dev, struct virtio_backend *const from[],
+			 struct virtio_backend *const to[], unsigned nr) __must_check;
+
+/*
  * Sets what is offered: @features and RING_RESET, less what the arbiters among the backends cannot
  * do, plus VERSION_1.
  */

@@ -61,6 +61,7 @@ static void echo_config_write(struct virtio_device *dev, unsigned off, const voi
 {
 	struct echo *e = container_of(dev, struct echo, dev);
 
+	e->bad_writes += !len || off >= sizeof(e->config) || len > sizeof(e->config) - off;
 	for (unsigned i = 0; i < len; i++)
 		if (off + i >= 4 && off + i < 8)
 			((u8 *)&e->config)[off + i] = ((const u8 *)data)[i];

@@ -83,7 +83,7 @@ static bool walk(const struct fake_vhost *fv, struct fake_vring *r, struct chain
 			return false;
 		if (d.flags & VRING_DESC_F_INDIRECT) {
 			if (!ring || !has(fv, VIRTIO_B_INDIRECT_DESC) || d.len % 16 || !d.len ||
-			    (d.flags & VRING_DESC_F_NEXT))
+			    d.len / 16 > 65536 || (d.flags & VRING_DESC_F_NEXT))
 				return false;
 			table = d.addr;
 			entries = d.len / 16;

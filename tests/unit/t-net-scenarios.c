@@ -3,55 +3,12 @@
  * One table of what a guest and a wire do with a NIC, run over each data path (see fake-nic.h): a
  * differential test of the seam between the device and whoever moves its frames.
  */
-#include "../tap.h"
-#include "dev-vhost.h"
-#include "log.h"
+#include "nic-scenarios.h"
 
 #define LARGE NET_MAX_FRAME
 
-static u8 frame[NET_MAX_FRAME], got[NET_MAX_FRAME];
-
 static const u64 no_mrg =
 	~(BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_INDIRECT_DESC));
-
-static void quiet(enum log_level level, const char *line)
-{
-	(void)level;
-	printf("# %s\n", line);
-}
-
-/* Guest to wire, and wire to guest. */
-static void check_tx(struct fake_nic *nic, u32 len, u32 seed)
-{
-	long n = -1;
-
-	fake_nic_frame(frame, len, seed);
-	REQUIRE(NIC_WAIT(nic, fake_nic_reap(nic) + 1 && fake_nic_send(nic, frame, len)));
-	REQUIRE(NIC_WAIT(nic, (n = fake_netif_take(nic->fn, NULL, got, sizeof(got))) >= 0));
-	CHECK_EQ(n, len);
-	CHECK(n == len && fake_nic_is_frame(got, len, seed));
-}
-
-static void check_rx(struct fake_nic *nic, u32 len, u32 seed, u16 want_buffers)
-{
-	u16 buffers = 0;
-	long n = -1;
-
-	fake_nic_frame(frame, len, seed);
-	REQUIRE(NIC_WAIT(nic, fake_netif_inject(nic->fn, frame, len)));
-	REQUIRE(NIC_WAIT(nic, (n = fake_nic_recv(nic, got, sizeof(got), &buffers)) >= 0));
-	CHECK_EQ(n, len);
-	CHECK(n == len && fake_nic_is_frame(got, len, seed));
-	CHECK_EQ(buffers, want_buffers);
-}
-
-/* Starts the driver anew, with nothing left on the wire of what came before. */
-static void start_over(struct fake_nic *nic)
-{
-	CHECK(fake_driver_reset(&nic->drv));
-	fake_netif_drain(nic->fn);
-	REQUIRE(fake_nic_restart(nic));
-}
 
 /* More frames than the ring has entries, in both directions, with replies to each. */
 static void traffic(struct fake_nic *nic, u32 seed, unsigned frames)
@@ -625,6 +582,9 @@ static void s_bad_offloads(enum nic_kind kind)
 	X(one_queue) X(ring_reset) X(early_buffers) X(offloads) X(bad_offloads)
 /* clang-format on */
 
+SCENARIOS(DEFINE_SCENARIO)
+DEFINE_SCENARIO(mask_unmask) /* of MSI-X */
+
 #define DEFINE_ON(where, kind, s) \
 	static void where##_user_##s(void) \
 	{ \
@@ -638,26 +598,10 @@ static void s_bad_offloads(enum nic_kind kind)
 	}
 #define DEFINE_MMIO(s)   DEFINE_ON(mmio, VIRTIO_ON_MMIO, s)
 #define DEFINE_LEGACY(s) DEFINE_ON(legacy, VIRTIO_ON_PCI_LEGACY, s)
-#define DEFINE(s) \
-	static void user_##s(void) \
-	{ \
-		s_##s(NIC_USER); \
-	} \
-	static void vhost_##s(void) \
-	{ \
-		s_##s(NIC_VHOST); \
-	} \
-	static void kernel_##s(void) \
-	{ \
-		s_##s(NIC_VHOST_KERNEL); \
-	}
-SCENARIOS(DEFINE)
-DEFINE(mask_unmask) /* of MSI-X */
 SCENARIOS(DEFINE_MMIO)
 SCENARIOS(DEFINE_LEGACY)
 DEFINE_LEGACY(mask_unmask)
 
-#define LIST(s)        T(user_##s), T(vhost_##s), T(kernel_##s),
 #define LIST_MMIO(s)   T(mmio_user_##s), T(mmio_vhost_##s),
 #define LIST_LEGACY(s) T(legacy_user_##s), T(legacy_vhost_##s),
 
@@ -770,8 +714,8 @@ static void t_vhost_vetoes_ring_bits_only(void)
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv,
-		       SCENARIOS(LIST) LIST(mask_unmask) SCENARIOS(LIST_MMIO) SCENARIOS(LIST_LEGACY)
-			       LIST_LEGACY(mask_unmask) T(t_header_length),
+		       SCENARIOS(LIST_SCENARIO) LIST_SCENARIO(mask_unmask) SCENARIOS(LIST_MMIO)
+			       SCENARIOS(LIST_LEGACY) LIST_LEGACY(mask_unmask) T(t_header_length),
 		       T(t_header_length_refused), T(t_same_offer),
 		       T(t_vhost_vetoes_ring_bits_only));
 }

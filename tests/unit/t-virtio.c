@@ -320,6 +320,7 @@ static void t_config_space(void)
 	CHECK_EQ(b.echo->config.magic, 0x6f686365);
 	CHECK_EQ(b.echo->config.scratch, UINT32_MAX);
 	CHECK_EQ(b.echo->config.tail[2], 0xa3);
+	CHECK_EQ(b.echo->bad_writes, 0);
 	CHECK_EQ(request(&b, 0), 0);
 	fake_machine_free(&b.fm);
 }
@@ -423,6 +424,8 @@ static void t_no_config_vector(void)
 
 static void t_backend_fails(void)
 {
+	/* A reset takes back an interrupt of MMIO that nobody has seen yet. */
+	u64 irqs = fake_transport == VIRTIO_ON_MMIO ? 1 : 3;
 	struct bench b;
 
 	log_set_sink(ignore_log);
@@ -444,6 +447,12 @@ static void t_backend_fails(void)
 	CHECK_EQ(fake_driver_status(&b.drv), 0x40 | fake_status_ok(&b.drv));
 	CHECK_EQ(set_status(&b, 0xf), 0x40 | fake_status_ok(&b.drv));
 	CHECK_EQ(b.echo->dev.nr_broken, 3);
+	CHECK_EQ(fake_driver_config_irqs(&b.drv), irqs);
+	pthread_mutex_lock(&b.echo->dev.lock);
+	virtio_broken(&b.echo->dev, "once more");
+	pthread_mutex_unlock(&b.echo->dev.lock);
+	CHECK_EQ(b.echo->dev.nr_broken, 3);
+	CHECK_EQ(fake_driver_config_irqs(&b.drv), irqs);
 	b.echo->handle_error = 0;
 	CHECK_EQ(request(&b, 0), -EAGAIN);
 	CHECK(fake_driver_restart(&b.drv));
