@@ -40,7 +40,7 @@ static void tx_length(struct rig *r)
  */
 static void tx_header(struct rig *r)
 {
-	u8 hdr[NET_HDR_LEN];
+	u8 hdr[NET_HDR_LEN] = { 0 };
 	u8 *p = fake_ptr(r->drv, r->data, NET_HDR_LEN + 100);
 	struct fake_seg s = { r->data, NET_HDR_LEN + 100 };
 
