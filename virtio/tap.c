@@ -102,9 +102,7 @@ static int tap_set_offload(struct netif *nif, u64 features)
 {
 	if (ioctl(nif->fd[0], TUNSETOFFLOAD, (unsigned long)tun_offload(features)) == 0)
 		return 0;
-	if (errno == EBADFD)
-		return 0; /* the interface is deleted: no frame will come at all */
-	return -errno;
+	return errno == EBADFD ? 0 : -errno; /* deleted: no frame will come at all */
 }
 
 static bool is_deleted(const struct netif *nif)

@@ -37,7 +37,7 @@ legacy()
 		vm=legacy$vhost
 		vm_start "$vm" -m $((vhost ? 6144 : 256)) --virtio-transport pci-legacy -n "mode=tap,vhost=$vhost,tapif=e2e0"
 		vm_up "$vm" || return
-		guest_out "$vm" 'cd /sys/class/net/eth0/device/..; cat device revision'
+		guest_out "$vm" 'cd -P /sys/class/net/eth0/device/..; cat device revision'
 		same "legacy vhost=$vhost: IDs of a legacy NIC" "$REPLY" $'0x1000\n0x00'
 		same "legacy vhost=$vhost: no VIRTIO_F_VERSION_1" "$(feature "$vm" 32)" 0
 		guest_out "$vm" 'grep -cE "MSI.*virtio0-(in|out)put" /proc/interrupts'
@@ -81,6 +81,8 @@ used() # TEST VM
 	check "$1: ping from the guest" guest "$2" "ping -c 3 -W 20 $HOST_IP"
 	check "$1: the guest receives" iperf "$2" -n 8M
 	check "$1: the guest sends" iperf "$2" -n 8M -R
+	[[ -n ${VMM:-} ]] || same "$1: no doorbell left the kernel" \
+		"$(stat_of "$2" '[.devices[] | select(.type == "net") | .queues[].doorbell_exits] | add')" 0
 	guest_out "$2" 'dmesg | grep -iE "nobody cared|Disabling IRQ|virtio.*(error|fail|broken)"'
 	same "$1: the kernel does not complain" "$REPLY" ""
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A netif whose other end is in the test: for each queue a pair of packet sockets, each packet a
- * frame with its 12 bytes of virtio header in front, as on a tap. So reads cut what does not fit,
+ * frame with its virtio header in front, as on a tap. So reads cut what does not fit,
  * writes fail with EAGAIN when the other end is full, and a peer that closes is a hang-up event.
  */
 #ifndef LKVM_TESTS_FAKE_NETIF_H
