@@ -50,10 +50,11 @@ static void on_kick(struct loop_src *src, u32 events)
 	u64 count;
 
 	(void)events;
-	if (read(src->fd, &count, sizeof(count)) < 0)
-		return; /* EAGAIN: a stop drained it */
-	pthread_mutex_lock(&dev->lock);
-	if (k->u->be.started && k->armed && virtq_mapped(k->vq))
+	pthread_mutex_lock(
+		&dev->lock); /* also over src->fd: a start may move us to another queue */
+	/* Armed, or it is somebody else's counter now; EAGAIN: a stop drained it. */
+	if (k->u->be.started && k->armed && virtq_mapped(k->vq) &&
+	    read(src->fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
 		serve(k->u, k->vq);
 	pthread_mutex_unlock(&dev->lock);
 }
