@@ -8,7 +8,12 @@ CC       ?= gcc
 ifeq ($(origin CC),default)
 CC       := gcc
 endif
+# Kernel developers have ARCH in their environment, in the kernel's spelling.
 ARCH     ?= x86
+override ARCH := $(patsubst x86_64,x86,$(patsubst i386,x86,$(ARCH)))
+ifeq ($(wildcard $(ARCH)/arch.c),)
+$(error ARCH=$(ARCH): there is no such architecture here; x86 is)
+endif
 SAN      ?=
 STATIC   ?=
 V        ?=
@@ -65,6 +70,7 @@ $(B)/%.o: %.c Makefile
 $(B)/x86/dsdt.c: x86/dsdt.asl
 	$(Q)mkdir -p $(@D)
 	$(Q)echo "  IASL $<"
+	$(Q)command -v iasl > /dev/null || { echo "iasl is missing; tests/deps build, or install acpica-tools" >&2; exit 1; }
 	$(Q)iasl -ve -p $(B)/x86/dsdt $< > $(B)/x86/dsdt.log 2>&1 || { cat $(B)/x86/dsdt.log; exit 1; }
 	$(Q)echo '#include "x86/dsdt.h"' > $@
 	$(Q)echo 'const unsigned char dsdt_aml[] = {' >> $@
@@ -154,12 +160,15 @@ $(LIB_SRC:%=analyze-%): analyze-%:
 # The manual page and the completion are printed by lkvm from the tables that its parser uses.
 DESTDIR  ?=
 PREFIX   ?= /usr/local
-.PHONY: install
-build/lkvm.1: lkvm
+.PHONY: install lkvm-there
+lkvm-there:
+	$(Q)[ -x lkvm ] || $(MAKE) lkvm
+build/lkvm.1: | lkvm-there
 	$(Q)./lkvm help --man > $@
-build/lkvm.bash: lkvm
+build/lkvm.bash: | lkvm-there
 	$(Q)./lkvm help --completion > $@
-install: lkvm build/lkvm.1 build/lkvm.bash
+# Installs the ./lkvm that is there: say STATIC=1 or CC= when making it.
+install: build/lkvm.1 build/lkvm.bash
 	$(Q)install -D -m 755 lkvm $(DESTDIR)$(PREFIX)/bin/lkvm
 	$(Q)install -D -m 644 build/lkvm.1 $(DESTDIR)$(PREFIX)/share/man/man1/lkvm.1
 	$(Q)install -D -m 644 build/lkvm.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lkvm

@@ -9,7 +9,7 @@
 #include "log.h"
 
 const struct exit_status exit_statuses[] = {
-	{ "0", "the guest powered off or rebooted" },
+	{ "0", "the guest powered off or rebooted, or the user ended it (Ctrl-a x, lkvm stop)" },
 	{ "33", "triple fault, or KVM gave up on a vCPU" },
 	{ "34", "the guest's kernel panicked" },
 	{ "124", "--timeout ran out" },

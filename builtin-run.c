@@ -21,6 +21,7 @@
 #include "log.h"
 #include "opt.h"
 #include "vcpu.h"
+#include "virtio/net.h"
 #include "vm.h"
 
 #define DEFAULT_MEM (256 * MiB) /* bytes */
@@ -34,6 +35,7 @@ struct run {
 	struct vm_config cfg;
 	char *name, *cmdline;
 	const char *kernel, *initrd, *params;
+	enum virtio_transport_kind transport;
 	u64 timeout;  /* seconds, 0 = none */
 	bool restart; /* a reset begins another life of the guest */
 	struct device_list devices;
@@ -122,6 +124,16 @@ static int set_name(void *ctx, const struct opt *opt, const char *value)
 	return run->name ? 0 : log_no_memory("--name");
 }
 
+static int set_transport(void *ctx, const struct opt *opt, const char *value)
+{
+	(void)opt;
+	if (!virtio_transport_find(value, &((struct run *)ctx)->transport))
+		return 0;
+	log_err("--virtio-transport: %s: there is no such transport; use pci, pci-legacy or mmio",
+		*value ? value : "''");
+	return -EINVAL;
+}
+
 static int set_device(void *ctx, const struct opt *opt, const char *value)
 {
 	for (const struct device_type *type = device_types; type->name; type++) {
@@ -155,6 +167,8 @@ const struct opt run_opts[] = {
 	{ 0, "name", "NAME", "name of the VM; default guest-PID", set_name },
 	{ 0, "reboot", "HOW",
 	  "exit (default): a reset ends the VM; restart: it boots again in place", set_reboot },
+	{ 0, "virtio-transport", "HOW",
+	  "what virtio devices hang on: pci (default), pci-legacy or mmio", set_transport },
 	{ 0, "timeout", "SEC", "end the VM after so many seconds, with status 124", set_timeout },
 	{ 0, NULL, NULL, NULL, NULL },
 };
@@ -265,9 +279,14 @@ static int signals_add(struct run *run)
 				      SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU };
 	sigset_t set;
 
+	struct sigaction old;
+
+	/* One that our caller has us ignore (nohup) stays ignored: blocked it would be queued. */
 	sigemptyset(&set);
-	for (unsigned i = 0; i < ARRAY_SIZE(ending); i++)
-		sigaddset(&set, ending[i]);
+	for (unsigned i = 0; i < ARRAY_SIZE(ending); i++) {
+		if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(&set, ending[i]);
+	}
 	sigaddset(&set, SIGCONT);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	run->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -303,13 +322,14 @@ static u64 sum_exits(const struct vm *vm, enum exit_cause cause)
 	return n;
 }
 
-static void write_stat(void *ctx, FILE *out)
+static void do_stat(void *ctx, const char *arg, FILE *out)
 {
 	const struct run *run = ctx;
 	const struct vm *vm = run->vm;
 	const char *comma = "";
 	u64 all = 0;
 
+	(void)arg;
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		all += vcpu_exits(&vm->vcpu[i]);
 	fprintf(out, "{\"name\":\"%s\",\"cpus\":%u,\"memory\":%llu,", run->name, vm->nr_vcpus,
@@ -320,6 +340,7 @@ static void write_stat(void *ctx, FILE *out)
 		(unsigned long long)sum_exits(vm, EXIT_MMIO),
 		(unsigned long long)sum_exits(vm, EXIT_INTR),
 		(unsigned long long)sum_exits(vm, EXIT_OTHER));
+	fprintf(out, "\"paused\":%s,", vm->paused ? "true" : "false");
 	fprintf(out, "\"loop_wakeups\":%llu,\"devices\":[",
 		(unsigned long long)loop_wakeups(&vm->loop));
 	for (struct device *dev = vm->m.devices; dev; dev = dev->next) {
@@ -331,6 +352,64 @@ static void write_stat(void *ctx, FILE *out)
 	}
 	fputs("]}", out);
 }
+
+/* --- what else the control socket takes --- */
+
+static void do_stop(void *ctx, const char *arg, FILE *out)
+{
+	struct run *run = ctx;
+
+	(void)arg;
+	run->vm->m.stop(&run->vm->m, STOP_USER, 0);
+	fputs("{\"ok\":true}", out);
+}
+
+static void do_pause(void *ctx, const char *arg, FILE *out)
+{
+	(void)arg;
+	vm_pause(((struct run *)ctx)->vm);
+	fputs("{\"ok\":true}", out);
+}
+
+static void do_resume(void *ctx, const char *arg, FILE *out)
+{
+	(void)arg;
+	vm_resume(((struct run *)ctx)->vm);
+	fputs("{\"ok\":true}", out);
+}
+
+/* "vhost=0", "vhost=1", "link=up" or "link=down", for all NICs. */
+static int net_change(struct virtio_device *nic, const char *arg)
+{
+	if (!strcmp(arg, "vhost=0") || !strcmp(arg, "vhost=1"))
+		return net_set_vhost(nic, arg[6] == '1');
+	if (!strcmp(arg, "link=up") || !strcmp(arg, "link=down"))
+		return net_set_link(nic, !strcmp(arg, "link=up"));
+	return -EINVAL;
+}
+
+static void do_net(void *ctx, const char *arg, FILE *out)
+{
+	struct run *run = ctx;
+	int err = -ENODEV;
+
+	for (struct device *dev = run->vm->m.devices; dev; dev = dev->next) {
+		if (strcmp(dev->type, "net"))
+			continue;
+		err = net_change(container_of(dev, struct virtio_device, device), arg);
+		if (err)
+			break;
+	}
+	if (err)
+		fprintf(out, "{\"error\":\"%s: %s\"}", arg, strerror(-err));
+	else
+		fputs("{\"ok\":true}", out);
+}
+
+static const struct ipc_command control[] = {
+	{ "net", do_net },     { "stat", do_stat },     { "stop", do_stop },
+	{ "pause", do_pause }, { "resume", do_resume }, { NULL, NULL },
+};
 
 /* --- the run --- */
 
@@ -351,7 +430,8 @@ static int run_setup(struct run *run)
 		return err;
 	}
 	/* The name first: a script must not run for a VM that is refused. */
-	run->ipc = ipc_new(&run->vm->m, run->name, write_stat, run, &err);
+	run->vm->m.transport = run->transport;
+	run->ipc = ipc_new(&run->vm->m, run->name, control, run, &err);
 	return run->ipc ? device_list_create(&run->vm->m, &run->devices, run->name) : err;
 }
 

@@ -5,20 +5,17 @@
  * the JSON that knows nothing of what the VM has to tell.
  */
 #include <ctype.h>
-#include <dirent.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "builtin.h"
 #include "ipc.h"
 #include "log.h"
 
-#define MAX_ANSWER MiB
-#define MAX_DEPTH  16
+#define MAX_DEPTH 16
 
 struct stat_args {
 	const char *name;
 	bool all, json;
+	unsigned shown;
 };
 
 /* --- options --- */
@@ -164,32 +161,6 @@ static bool print_table(const char *json, FILE *out)
 
 /* --- asking --- */
 
-/* The whole answer, NUL at its end, to be freed; NULL and *@err. */
-static char *ask(int fd, int *err)
-{
-	static const char request[] = "{\"v\":1,\"cmd\":\"stat\"}\n";
-	char *text = malloc(MAX_ANSWER);
-	size_t len = 0;
-	ssize_t n = 1;
-
-	*err = -ENOMEM;
-	if (!text)
-		return NULL;
-	if (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0)
-		n = -1;
-	while (n > 0 && len < MAX_ANSWER - 1) {
-		n = read(fd, text + len, MAX_ANSWER - 1 - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
-	if (n == 0 && len) {
-		text[len] = '\0';
-		return text;
-	}
-	*err = n < 0 ? -errno : -EPROTO;
-	free(text);
-	return NULL;
-}
-
 static int print_answer(const char *name, const char *text, bool json)
 {
 	if (json) {
@@ -201,72 +172,25 @@ static int print_answer(const char *name, const char *text, bool json)
 	return 0;
 }
 
-static int fail(const char *name, int err)
+static int stat_one(const struct stat_args *args, const char *name, int fd)
 {
-	if (err == -ENOENT || err == -ECONNREFUSED)
-		log_err("%s: no VM of this name is running", name);
-	else if (err == -EAGAIN)
-		log_err("%s: the VM does not answer", name);
-	else
-		log_err("%s: control socket: %s", name, strerror(-err));
-	return err;
-}
-
-/* Takes the connection @fd, or the error that it is. */
-static int stat_one(int fd, const char *name, bool json)
-{
-	char *text;
 	int err;
+	char *text = ipc_ask(name, fd, "stat", NULL, &err);
 
-	if (fd < 0)
-		return fail(name, fd);
-	text = ask(fd, &err);
-	close(fd);
 	if (!text)
-		return fail(name, err);
-	err = print_answer(name, text, json);
+		return err;
+	err = print_answer(name, text, args->json);
 	free(text);
 	return err;
 }
 
-static int is_socket(const struct dirent *e)
+static int stat_next(void *ctx, const char *name, int fd)
 {
-	size_t len = strlen(e->d_name);
+	struct stat_args *args = ctx;
 
-	return len > 5 && len <= 5 + IPC_NAME_MAX && e->d_name[0] != '.' &&
-	       !strcmp(e->d_name + len - 5, ".sock");
-}
-
-/* Sockets that nobody listens on are what is left of VMs that were killed: passed over. */
-static int stat_all(bool json)
-{
-	struct dirent **list = NULL;
-	char dir[IPC_PATH_MAX];
-	int n, result = 0, shown = 0;
-
-	if (ipc_dir(dir, sizeof(dir)))
-		return -ENAMETOOLONG;
-	n = scandir(dir, &list, is_socket, alphasort);
-	if (n < 0 && errno != ENOENT) {
-		log_err("%s: %s; set XDG_RUNTIME_DIR to a folder of yours", dir, strerror(errno));
-		return -EACCES;
-	}
-	for (int i = 0; i < n; i++) {
-		char *name = list[i]->d_name;
-		int fd, err;
-
-		name[strlen(name) - 5] = '\0';
-		fd = ipc_connect(name);
-		if (fd != -ENOENT && fd != -ECONNREFUSED) {
-			if (shown++ && !json)
-				putchar('\n');
-			err = stat_one(fd, name, json);
-			result = result ? result : err;
-		}
-		free(list[i]);
-	}
-	free(list);
-	return result;
+	if (args->shown++ && !args->json)
+		putchar('\n');
+	return stat_one(args, name, fd);
 }
 
 int cmd_stat(int argc, char **argv)
@@ -284,7 +208,7 @@ int cmd_stat(int argc, char **argv)
 		log_err("stat: --all and --name %s: use one of them", args.name);
 		return EXIT_CANNOT;
 	}
-	err = args.name ? stat_one(ipc_connect(args.name), args.name, args.json)
-			: stat_all(args.json);
+	err = args.name ? stat_one(&args, args.name, ipc_connect(args.name))
+			: ipc_for_all(stat_next, &args);
 	return err ? EXIT_CANNOT : 0;
 }

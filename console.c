@@ -148,7 +148,6 @@ void console_stop(struct console *con)
 	pthread_mutex_unlock(&con->lock);
 }
 
-/* The longest piece of the ring in one line. */
 void console_restart(struct console *con)
 {
 	pthread_mutex_lock(&con->lock);
@@ -158,6 +157,7 @@ void console_restart(struct console *con)
 	__atomic_store_n(&con->saw_panic, false, __ATOMIC_RELEASE);
 }
 
+/* The longest piece of the ring in one line. */
 static size_t ring_peek(struct console *con, const u8 **p)
 {
 	size_t n;

@@ -37,7 +37,7 @@ struct ipc {
 	struct loop_src listener;
 	struct client client[MAX_CLIENTS];
 	u64 nr_connections;
-	void (*stat)(void *ctx, FILE *out);
+	const struct ipc_command *commands;
 	void *ctx;
 	struct sockaddr_un addr;
 	int dir; /* the folder; its flock() guards who owns a name */
@@ -157,7 +157,7 @@ static void answer(const struct client *c, const char *text, size_t len)
 		log_debug("control socket: answer of %zu bytes not taken", len);
 }
 
-static void answer_stat(const struct client *c)
+static void run_command(const struct client *c, const struct ipc_command *cmd, const char *arg)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -165,21 +165,51 @@ static void answer_stat(const struct client *c)
 
 	if (!out)
 		return;
-	c->ipc->stat(c->ipc->ctx, out);
+	cmd->run(c->ipc->ctx, arg, out);
 	fputc('\n', out);
 	if (fclose(out) == 0)
 		answer(c, text, len);
 	free(text);
 }
 
+/* A command and its argument from either form of a request; what is behind them makes it none. */
+static bool parse_request(const char *request, char cmd[16], char arg[64])
+{
+	static const char *const forms[] = {
+		"{\"v\":1,\"cmd\":\"%15[a-z]\"}%n",
+		"{\"v\":1,\"cmd\":\"%15[a-z]\",\"arg\":\"%63[A-Za-z0-9=._-]\"}%n",
+		"%15[a-z]%n",
+		"%15[a-z] %63[A-Za-z0-9=._-]%n",
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(forms); i++) {
+		bool has_arg = i % 2;
+		int end = 0;
+
+		arg[0] = 0;
+		if (has_arg)
+			sscanf(request, forms[i], cmd, arg, &end);
+		else
+			sscanf(request, forms[i], cmd, &end);
+		if (end && !request[end])
+			return true;
+	}
+	return false;
+}
+
 static void serve(const struct client *c, const char *request)
 {
 	static const char unknown[] = "{\"error\":\"no such command\"}\n";
+	char name[16], arg[64];
+	bool known = parse_request(request, name, arg);
 
-	if (!strcmp(request, "stat") || !strcmp(request, "{\"v\":1,\"cmd\":\"stat\"}"))
-		answer_stat(c);
-	else
-		answer(c, unknown, sizeof(unknown) - 1);
+	for (const struct ipc_command *cmd = c->ipc->commands; known && cmd->name; cmd++) {
+		if (strcmp(name, cmd->name) == 0) {
+			run_command(c, cmd, arg);
+			return;
+		}
+	}
+	answer(c, unknown, sizeof(unknown) - 1);
 }
 
 static void on_client(struct loop_src *src, u32 events)
@@ -241,8 +271,9 @@ static void on_listener(struct loop_src *src, u32 events)
 	if (fd < 0) {
 		/* Out of file descriptors: the connection would stay ready and the loop spin. */
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-			log_warn("control socket: %s; lkvm stat no longer works for this VM",
-				 strerror(errno));
+			log_warn(
+				"control socket: %s; lkvm stat and its kin no longer work for this VM",
+				strerror(errno));
 			loop_del(ipc->m->loop, src);
 		}
 		return;
@@ -326,7 +357,7 @@ static void log_failure(const struct ipc *ipc, const char *name, int err)
 			ipc->addr.sun_path[0] ? ipc->addr.sun_path : name, strerror(-err));
 }
 
-struct ipc *ipc_new(struct machine *m, const char *name, void (*stat)(void *ctx, FILE *out),
+struct ipc *ipc_new(struct machine *m, const char *name, const struct ipc_command *commands,
 		    void *ctx, int *err)
 {
 	struct ipc *ipc;
@@ -341,7 +372,7 @@ struct ipc *ipc_new(struct machine *m, const char *name, void (*stat)(void *ctx,
 		return NULL;
 	}
 	ipc->m = m;
-	ipc->stat = stat;
+	ipc->commands = commands;
 	ipc->ctx = ctx;
 	ipc->dir = -1;
 	ipc->listener = (struct loop_src){ .fd = -1, .fn = on_listener, .name = "control socket" };

@@ -11,14 +11,20 @@
 
 const struct command commands[] = {
 	{ "run", "[KERNEL]", "start a virtual machine", run_opts, cmd_run },
+	{ "list", "", "print the names of running virtual machines", list_opts, cmd_list },
+	{ "stop", "", "end a virtual machine", ctl_opts, cmd_stop },
+	{ "pause", "", "hold the vCPUs of a virtual machine", ctl_opts, cmd_pause },
+	{ "resume", "", "let them go on", ctl_opts, cmd_resume },
+	{ "net", "NAME SETTING", "change its NICs: vhost=0, vhost=1, link=up, link=down", NULL,
+	  cmd_net },
 	{ "stat", "", "show the counters of running virtual machines", stat_opts, cmd_stat },
 	{ "version", "", "print the version", NULL, cmd_version },
 	{ "help", "[COMMAND]", "explain a command", NULL, cmd_help },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
-static const char *const not_yet[] = { "list",  "stop",    "pause", "resume", "balloon", "debug",
-				       "setup", "sandbox", "bench", "exec",   "cable",   NULL };
+static const char *const not_yet[] = { "balloon", "debug", "setup", "sandbox",
+				       "bench",   "exec",  "cable", NULL };
 
 const struct command *command_find(const char *name)
 {

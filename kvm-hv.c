@@ -82,15 +82,23 @@ static int routes_commit(struct kvm_hv *khv)
 static int hv_msi_route(struct hv *hv, u32 gsi, const struct msi_msg *msg)
 {
 	struct kvm_hv *khv = to_khv(hv);
+	struct msi_msg was;
+	bool was_routed;
 	int err;
 
 	if (gsi >= HV_MAX_GSI)
 		return -EINVAL;
 	pthread_mutex_lock(&khv->lock);
+	was_routed = khv->routed[gsi];
+	was = khv->msg[gsi];
 	khv->routed[gsi] = msg != NULL;
 	if (msg)
 		khv->msg[gsi] = *msg;
 	err = routes_commit(khv);
+	if (err) {
+		khv->routed[gsi] = was_routed;
+		khv->msg[gsi] = was;
+	}
 	pthread_mutex_unlock(&khv->lock);
 	return err;
 }
@@ -99,9 +107,12 @@ static int hv_ioeventfd(struct hv *hv, const struct doorbell *db, int fd, bool o
 {
 	/* Length 0: any width, and on MMIO KVM looks it up without decoding the instruction. */
 	struct kvm_ioeventfd io = {
+		.datamatch = db->match ? db->value : 0,
 		.addr = db->addr,
+		.len = db->match ? db->len : 0,
 		.fd = fd,
 		.flags = (db->pio ? KVM_IOEVENTFD_FLAG_PIO : 0U) |
+			 (db->match ? KVM_IOEVENTFD_FLAG_DATAMATCH : 0U) |
 			 (on ? 0U : KVM_IOEVENTFD_FLAG_DEASSIGN),
 	};
 

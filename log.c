@@ -14,7 +14,6 @@
 #include "log.h"
 
 #define STDERR_PATIENCE_MS 100
-#define STDERR_PATIENCE_MS 100
 #define LOG_LINE           1024 /* bytes of a line, newline included; what is longer is cut */
 
 static enum log_level log_level = LOG_WARN;

@@ -105,8 +105,10 @@ int loop_run(struct loop *loop)
 	while (!__atomic_load_n(&loop->stop, __ATOMIC_ACQUIRE)) {
 		int n = loop_once(loop, -1);
 
-		if (n < 0)
+		if (n < 0) {
+			log_err("event loop: %s", strerror(-n));
 			return n;
+		}
 	}
 	return 0;
 }

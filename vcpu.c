@@ -94,7 +94,7 @@ static void exit_dead(struct vcpu *vcpu, const char *what, u64 code)
 {
 	log_err("vCPU %u: %s (%#llx)", vcpu->index, what, (unsigned long long)code);
 	arch_vcpu_dump(vcpu);
-	vcpu_stop(vcpu, STOP_TRIPLE_FAULT);
+	vcpu_stop(vcpu, STOP_KVM);
 }
 
 static enum exit_cause vcpu_handle(struct vcpu *vcpu)
@@ -129,25 +129,26 @@ static void vcpu_count(struct vcpu *vcpu, enum exit_cause cause)
 	__atomic_fetch_add(&vcpu->exits[cause], 1, __ATOMIC_RELAXED);
 }
 
-/* Waits while the VM is paused. False when the thread is to end. */
-static bool may_run(struct vcpu *vcpu)
+/* Waits for the end of a pause, and tells the guest's clock of the time that it lost. */
+static void wait_paused(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
 
-	if (!__atomic_load_n(&vm->paused, __ATOMIC_SEQ_CST))
-		return !outcome_stopping(&vm->outcome);
 	pthread_mutex_lock(&vm->pause_lock);
 	while (vm->paused && !outcome_stopping(&vm->outcome))
 		pthread_cond_wait(&vm->unpaused, &vm->pause_lock);
 	pthread_mutex_unlock(&vm->pause_lock);
-	/*
-	 * Cleared before the next look at the outcome: a kick to end that comes in between is not
-	 * lost.
-	 */
-	WRITE_ONCE(vcpu->run->immediate_exit, 0);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	ioctl(vcpu->fd, KVM_KVMCLOCK_CTRL, 0); /* -EINVAL when the guest has no kvmclock */
-	return may_run(vcpu);
+}
+
+/* False when the thread is to end. */
+static bool may_run(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+
+	while (!outcome_stopping(&vm->outcome) && __atomic_load_n(&vm->paused, __ATOMIC_SEQ_CST))
+		wait_paused(vcpu);
+	return !outcome_stopping(&vm->outcome);
 }
 
 static int enter_guest(struct vcpu *vcpu)
@@ -164,13 +165,21 @@ static void *vcpu_thread(void *arg)
 {
 	struct vcpu *vcpu = arg;
 	char name[16];
+	sigset_t kick;
 
+	/* Who started us may have blocked it; without it no kick arrives. */
+	sigemptyset(&kick);
+	sigaddset(&kick, VCPU_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &kick, NULL);
 	snprintf(name, sizeof(name), "vcpu%u", vcpu->index);
 	pthread_setname_np(pthread_self(), name);
 	while (may_run(vcpu)) {
 		if (enter_guest(vcpu) == 0) {
 			vcpu_count(vcpu, vcpu_handle(vcpu));
 		} else if (errno == EINTR || errno == EAGAIN) {
+			/* The kick is taken; one that comes now is seen by may_run(), or kept. */
+			WRITE_ONCE(vcpu->run->immediate_exit, 0);
+			__atomic_thread_fence(__ATOMIC_SEQ_CST);
 			vcpu_count(vcpu, EXIT_INTR);
 		} else {
 			log_err("vCPU %u: KVM_RUN: %s", vcpu->index, strerror(errno));
@@ -204,6 +213,7 @@ void vcpu_kick(struct vcpu *vcpu)
 {
 	if (!vcpu->running)
 		return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* what the kick is for is visible first */
 	WRITE_ONCE(vcpu->run->immediate_exit, 1);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	pthread_kill(vcpu->thread, VCPU_SIGNAL);
@@ -215,13 +225,13 @@ void vcpu_join(struct vcpu *vcpu)
 
 	/* A kick that falls between two system calls of a handler is repeated. */
 	while (vcpu->running) {
-		clock_gettime(CLOCK_REALTIME, &ts);
+		clock_gettime(CLOCK_MONOTONIC, &ts);
 		ts.tv_nsec += JOIN_RETRY_NS;
 		if (ts.tv_nsec >= 1000000000L) {
 			ts.tv_nsec -= 1000000000L;
 			ts.tv_sec++;
 		}
-		if (pthread_timedjoin_np(vcpu->thread, NULL, &ts) == 0)
+		if (pthread_clockjoin_np(vcpu->thread, NULL, CLOCK_MONOTONIC, &ts) == 0)
 			vcpu->running = false;
 		else
 			vcpu_kick(vcpu);

@@ -234,6 +234,7 @@ struct vm *vm_new(const struct vm_config *cfg, int *err)
 		return NULL;
 	}
 	vm->cfg = *cfg;
+	vm->m.nr_cpus = cfg->nr_cpus;
 	vm->kvm_fd = vm->vm_fd = vm->loop.epfd = -1;
 	bus_init(&vm->m.pio);
 	bus_init(&vm->m.mmio);

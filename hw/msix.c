@@ -217,11 +217,12 @@ static void source_unbind(struct msix *msix, struct msix_source *src)
 
 int msix_bind(struct msix *msix, unsigned source, u16 vector, int fd)
 {
-	struct msix_source *src = &msix->src[source];
+	struct msix_source *src;
 	int err = 0;
 
 	if (source >= msix->nr_sources || (vector >= msix->nr_vectors && vector != MSIX_NO_VECTOR))
 		return -EINVAL;
+	src = &msix->src[source];
 	pthread_mutex_lock(&msix->lock);
 	source_unbind(msix, src);
 	src->fd = fd;

@@ -20,9 +20,14 @@ struct command {
 extern const struct command commands[];
 const struct command *command_find(const char *name);
 
-extern const struct opt run_opts[], stat_opts[];
+extern const struct opt run_opts[], stat_opts[], ctl_opts[], list_opts[];
 
 int cmd_run(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_net(int argc, char **argv);
+int cmd_stop(int argc, char **argv);
+int cmd_pause(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);

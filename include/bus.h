@@ -19,7 +19,8 @@
 
 struct bus_ops {
 	/*
-	 * @len is 1, 2, 4 or 8; off + len may pass the end of the range: fill or ignore that part.
+	 * @len is 1 to 8, KVM splits an access at the end of a page; off + len may pass the end of
+	 * the range: fill or ignore that part.
 	 */
 	void (*read)(void *dev, u64 off, void *data, unsigned len);
 	void (*write)(void *dev, u64 off, const void *data, unsigned len);

@@ -16,10 +16,16 @@ struct msi_msg {
 	u32 data;
 };
 
-/* An address whose write is a signal. Any width, any value: one address for each virtqueue. */
+/*
+ * An address whose write is a signal: any write, where each virtqueue has an address of its own; or
+ * only one of @value, @len (1, 2, 4 or 8) bytes wide, where all of them share one.
+ */
 struct doorbell {
 	u64 addr;
 	bool pio;
+	bool match;
+	u8 len;
+	u32 value;
 };
 
 struct hv;
@@ -39,7 +45,10 @@ struct hv_ops {
 	/* Makes @gsi mean this message; NULL frees the route. A live irqfd need not be rebound. */
 	int (*msi_route)(struct hv *hv, u32 gsi, const struct msi_msg *msg);
 
-	/* A guest write to the doorbell signals @fd instead of leaving the kernel. */
+	/*
+	 * A guest write to the doorbell signals @fd instead of leaving the kernel. -EEXIST when the
+	 * same write is another's already.
+	 */
 	int (*ioeventfd)(struct hv *hv, const struct doorbell *db, int fd, bool on);
 };
 

@@ -13,14 +13,19 @@
 struct loop;
 struct machine;
 struct pci_root;
+struct mmio_slots;
 struct console;
 
-/* Why a VM ended. The first reason wins; outcome.c turns it into an exit status. */
+/*
+ * Why a VM ended. The first reason wins, but that a user's or a signal's end replaces a reset,
+ * which may begin another life of the guest. outcome.c turns it into an exit status.
+ */
 enum stop_why {
 	STOP_NONE,
 	STOP_POWEROFF,     /* the guest powered off */
 	STOP_RESET,        /* the guest asked for a reset */
-	STOP_TRIPLE_FAULT, /* or KVM gave up on a vCPU; + detail = its index */
+	STOP_TRIPLE_FAULT, /* + detail = the index of the vCPU */
+	STOP_KVM,          /* KVM cannot go on with a vCPU; + detail = its index */
 	STOP_PANIC,        /* the guest's kernel panicked */
 	STOP_TIMEOUT,      /* --timeout; + detail = seconds */
 	STOP_SIGNAL,       /* + detail = signal number */
@@ -28,6 +33,9 @@ enum stop_why {
 	STOP_ERROR,        /* lkvm could not go on; what happened is already logged */
 	STOP_NR
 };
+
+/* How a guest reaches a virtio device (virtio 1.3 section 4). */
+enum virtio_transport_kind { VIRTIO_ON_PCI, VIRTIO_ON_PCI_LEGACY, VIRTIO_ON_MMIO };
 
 /* Every device starts with one; the machine ends and frees them in reverse order of creation. */
 struct device {
@@ -46,8 +54,11 @@ struct machine {
 	struct bus pio, mmio;
 	struct hv *hv;
 	struct loop *loop;
+	unsigned nr_cpus; /* vCPUs; 0 = unknown, as in a test */
 	struct pci_root *pci;
-	struct device *devices; /* last created first */
+	struct mmio_slots *mmio_slots;        /* virtio/mmio.h; NULL = there are none */
+	enum virtio_transport_kind transport; /* of devices that were not given one of their own */
+	struct device *devices;               /* last created first */
 	/*
 	 * Any thread; the first call wins. @detail: signal number or vCPU index, see enum stop_why.
 	 */

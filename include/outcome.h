@@ -6,7 +6,7 @@
 #include "machine.h"
 
 struct outcome {
-	_Atomic int why; /* enum stop_why */
+	int why; /* enum stop_why; atomic */
 	int detail;
 };
 

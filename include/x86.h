@@ -10,6 +10,7 @@
  *	0x00100000  kernel (where its header says), then free, then the initrd
  *	0xc0000000  memory BARs
  *	0xe0000000  PCI config space (ECAM) of bus 0
+ *	0xe0100000  virtio-mmio slots, behind it
  *	0xfec00000  I/O APIC, 0xfee00000 local APIC
  *	0x100000000 RAM beyond 3 GiB
  */
@@ -24,6 +25,7 @@
 #define X86_PCI_MMIO_SIZE 0x20000000ULL
 #define X86_ECAM          0xe0000000ULL
 #define X86_ECAM_SIZE     MiB
+#define X86_VIRTIO_MMIO   0xe0100000ULL
 #define X86_IOAPIC        0xfec00000U
 #define X86_LAPIC         0xfee00000U
 #define X86_HIGHMEM       (4 * GiB)
@@ -32,6 +34,7 @@
 #define X86_RTC_PORT    0x70
 #define X86_COM1_PORT   0x3f8
 #define X86_POWER_PORT  0x600 /* sleep control; +1 sleep status; +2 reset */
+#define X86_VIRTIO_PORT 0x608 /* bit n: there is a device in virtio-mmio slot n */
 #define X86_CONF1_PORT  0xcf8
 #define X86_PCI_IO      0x1000
 #define X86_PCI_IO_SIZE 0xf000
@@ -39,6 +42,10 @@
 /* Pins of the I/O APIC. */
 #define X86_COM1_GSI 4
 #define X86_INTX_GSI 16 /* four PCI lines: (slot + pin) % 4, pin 0 is INTA */
+#define X86_VIRTIO_GSIS \
+	{ \
+		20, 21, 22, 23, 5, 6, 7, 9 \
+	} /* by slot; first those that no ISA device ever had */
 
 /* Boot data, below X86_EBDA. */
 #define X86_BOOT_GDT      0x6000

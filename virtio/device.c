@@ -19,7 +19,17 @@
  * Start goes map, wire, backends; whatever of it fails, virtio_broken() undoes with virtio_stop(),
  * which accepts a half-started device: a backend knows whether it started, unwire and unmap are
  * idempotent. After a backend started, each of its queues is kicked once: buffers that the driver
- * made available before there was somebody to listen get served.
+ * made available before there was somebody to listen get served. For the same reason a backend can
+ * take over from another while the device runs: wires, mapping and position stay.
+ *
+ * A legacy driver knows neither FEATURES_OK nor feature bits above 31, and has no way to hear of a
+ * refusal: bits that it may not have are dropped as it writes them, and its features are final at
+ * DRIVER_OK, or at the first kick if that comes earlier.
+ *
+ * One queue is reset, or enabled late, by stopping its whole backend, changing the queue and
+ * starting the backend again. So a backend needs to know nothing of it: a stop leaves every queue
+ * where the next start goes on, which is what backends promise anyway. It costs the queue's sibling
+ * a short break, on an occasion (a new ring size, an AF_XDP socket) that has one in any case.
  */
 #include <stdatomic.h>
 #include <sys/eventfd.h>
@@ -74,7 +84,7 @@ int virtio_add_backend(struct virtio_device *dev, struct virtio_backend *be)
 
 void virtio_offer(struct virtio_device *dev, const u64 features[2])
 {
-	dev->offered[0] = features[0];
+	dev->offered[0] = features[0] | BIT(VIRTIO_B_RING_RESET);
 	dev->offered[1] = features[1];
 	for (unsigned i = 0; i < dev->nr_backends; i++)
 		if (dev->backend[i]->ops->features)
@@ -187,36 +197,46 @@ static void kick(const struct virtq *vq)
 		return;
 }
 
+/* A queue may have no backend (virtio_move_backend): @be NULL is fine here and below. */
+static void stop_backend(struct virtio_device *dev, struct virtio_backend *be)
+{
+	if (!be)
+		return;
+	if (be->started)
+		be->ops->stop(be, dev);
+	be->started = false;
+}
+
+/* After its backend stopped. */
+static void detach_queue(struct virtio_device *dev, struct virtq *vq)
+{
+	dev->tp->ops->unwire(dev->tp, vq);
+	drain(vq->kick);
+	drain(vq->call);
+	virtq_unmap(vq);
+}
+
 void virtio_stop(struct virtio_device *dev)
 {
 	if (!dev->started)
 		return;
-	for (unsigned i = dev->nr_backends; i-- > 0;) {
-		struct virtio_backend *be = dev->backend[i];
-
-		if (be->started)
-			be->ops->stop(be, dev);
-		be->started = false;
-	}
-	for (unsigned i = 0; i < dev->nr_vqs; i++) {
-		struct virtq *vq = &dev->vq[i];
-
-		dev->tp->ops->unwire(dev->tp, vq);
-		drain(vq->kick);
-		drain(vq->call);
-		virtq_unmap(vq);
-	}
+	for (unsigned i = dev->nr_backends; i-- > 0;)
+		stop_backend(dev, dev->backend[i]);
+	for (unsigned i = 0; i < dev->nr_vqs; i++)
+		detach_queue(dev, &dev->vq[i]);
 	dev->started = false;
+}
+
+static int map_queue(struct virtio_device *dev, struct virtq *vq)
+{
+	return virtq_map(vq, &dev->m->mem, virtio_has(dev, VIRTIO_B_EVENT_IDX),
+			 virtio_has(dev, VIRTIO_B_INDIRECT_DESC));
 }
 
 static int map_queues(struct virtio_device *dev)
 {
-	bool event_idx = virtio_has(dev, VIRTIO_B_EVENT_IDX);
-	bool indirect = virtio_has(dev, VIRTIO_B_INDIRECT_DESC);
-
 	for (unsigned i = 0; i < dev->nr_vqs; i++) {
-		struct virtq *vq = &dev->vq[i];
-		int r = vq->ready ? virtq_map(vq, &dev->m->mem, event_idx, indirect) : 0;
+		int r = dev->vq[i].ready ? map_queue(dev, &dev->vq[i]) : 0;
 
 		if (r)
 			return r;
@@ -243,24 +263,34 @@ static bool has_ready_queue(const struct virtio_device *dev, const struct virtio
 	return false;
 }
 
-static int start_backends(struct virtio_device *dev)
+static int start_backend(struct virtio_device *dev, struct virtio_backend *be)
 {
-	for (unsigned b = 0; b < dev->nr_backends; b++) {
-		struct virtio_backend *be = dev->backend[b];
-		int r;
+	int r;
 
-		if (!has_ready_queue(dev, be))
-			continue;
-		r = be->ops->start(be, dev);
-		if (r)
-			return r;
-		be->started = true;
-		for (unsigned i = 0; i < be->nr_vqs; i++)
-			if (dev->vq[be->first_vq + i].ready)
-				kick(&dev->vq[be->first_vq + i]);
-	}
+	if (!be || !has_ready_queue(dev, be))
+		return 0;
+	r = be->ops->start(be, dev);
+	if (r)
+		return r;
+	be->started = true;
+	for (unsigned i = 0; i < be->nr_vqs; i++)
+		if (dev->vq[be->first_vq + i].ready)
+			kick(&dev->vq[be->first_vq + i]);
 	return 0;
 }
+
+static int start_backends(struct virtio_device *dev, struct virtio_backend *const be[], unsigned nr)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < nr && !r; i++)
+		r = start_backend(dev, be[i]);
+	return r;
+}
+
+#define BAD_QUEUE  "a virtqueue is not in guest memory or not aligned"
+#define NO_WIRE    "cannot connect a virtqueue's doorbell or interrupt"
+#define NO_BACKEND "its backend did not start"
 
 static void start(struct virtio_device *dev)
 {
@@ -270,11 +300,90 @@ static void start(struct virtio_device *dev)
 	}
 	dev->started = true; /* from here on virtio_stop() has something to undo */
 	if (map_queues(dev))
-		virtio_broken(dev, "a virtqueue is not in guest memory or not aligned");
+		virtio_broken(dev, BAD_QUEUE);
 	else if (wire_queues(dev))
-		virtio_broken(dev, "cannot connect a virtqueue's doorbell or interrupt");
-	else if (start_backends(dev))
-		virtio_broken(dev, "its backend did not start");
+		virtio_broken(dev, NO_WIRE);
+	else if (start_backends(dev, dev->backend, dev->nr_backends))
+		virtio_broken(dev, NO_BACKEND);
+}
+
+/* --- one queue --- */
+
+void virtio_queue_size(struct virtq *vq, u64 size)
+{
+	if (size && !(size & (size - 1)) && size <= vq->num_max)
+		vq->num = (u16)size;
+}
+
+void virtio_queue_enable(struct virtio_device *dev, struct virtq *vq)
+{
+	vq->ready = true;
+	if (!dev->started || virtq_mapped(vq))
+		return;
+	stop_backend(dev, vq->be);
+	if (map_queue(dev, vq))
+		virtio_broken(dev, BAD_QUEUE);
+	else if (dev->tp->ops->wire(dev->tp, vq))
+		virtio_broken(dev, NO_WIRE);
+	else if (start_backend(dev, vq->be))
+		virtio_broken(dev, NO_BACKEND);
+}
+
+void virtio_queue_reset(struct virtio_device *dev, struct virtq *vq)
+{
+	bool running = dev->started && virtq_mapped(vq);
+
+	if (running) {
+		stop_backend(dev, vq->be);
+		detach_queue(dev, vq);
+	}
+	virtq_reset(vq);
+	if (running && start_backend(dev, vq->be))
+		virtio_broken(dev, NO_BACKEND);
+}
+
+void virtio_move_backend(struct virtio_device *dev, struct virtio_backend *be, u16 first, u16 nr)
+{
+	for (unsigned i = 0; i < dev->nr_vqs; i++) {
+		if (dev->vq[i].be == be)
+			dev->vq[i].be = NULL;
+	}
+	be->first_vq = first;
+	be->nr_vqs = nr;
+	for (unsigned i = 0; i < nr; i++)
+		dev->vq[first + i].be = be;
+}
+
+static void replace(struct virtio_device *dev, struct virtio_backend *from,
+		    struct virtio_backend *to)
+{
+	for (unsigned i = 0; i < dev->nr_backends; i++) {
+		if (dev->backend[i] == from)
+			dev->backend[i] = to;
+	}
+	virtio_move_backend(dev, to, from->first_vq, from->nr_vqs);
+}
+
+int virtio_swap_backends(struct virtio_device *dev, struct virtio_backend *const from[],
+			 struct virtio_backend *const to[], unsigned nr)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		stop_backend(dev, from[i]);
+		replace(dev, from[i], to[i]);
+	}
+	if (dev->started)
+		r = start_backends(dev, to, nr);
+	if (!r)
+		return 0;
+	for (unsigned i = 0; i < nr; i++) {
+		stop_backend(dev, to[i]);
+		replace(dev, to[i], from[i]);
+	}
+	if (start_backends(dev, from, nr))
+		virtio_broken(dev, "its backend did not start again");
+	return r;
 }
 
 static void reset(struct virtio_device *dev)
@@ -326,6 +435,11 @@ void virtio_set_acked(struct virtio_device *dev, u32 sel, u32 value)
 
 	if (sel > 3 || (dev->status & VIRTIO_S_FEATURES_OK))
 		return;
+	if (dev->tp->ops->legacy) {
+		if (dev->status & VIRTIO_S_DRIVER_OK)
+			return;
+		virtio_stop(dev); /* it was started early */
+	}
 	*word = (*word & ~((u64)UINT32_MAX << shift)) | (u64)value << shift;
 }
 
@@ -347,14 +461,20 @@ void virtio_set_status(struct virtio_device *dev, u8 status)
 		reset(dev);
 		return;
 	}
-	if ((added & VIRTIO_S_FEATURES_OK) && !features_ok(dev))
+	if (dev->tp->ops->legacy || ((added & VIRTIO_S_FEATURES_OK) && !features_ok(dev)))
 		added &= ~VIRTIO_S_FEATURES_OK;
-	if (!((dev->status | added) & VIRTIO_S_FEATURES_OK))
+	if (!dev->tp->ops->legacy && !((dev->status | added) & VIRTIO_S_FEATURES_OK))
 		added &= ~VIRTIO_S_DRIVER_OK;
 	dev->status |= added;
 	if (dev->status & (VIRTIO_S_NEEDS_RESET | VIRTIO_S_FAILED))
 		virtio_stop(dev);
-	else if (added & VIRTIO_S_DRIVER_OK)
+	else if ((added & VIRTIO_S_DRIVER_OK) && !dev->started)
+		start(dev);
+}
+
+void virtio_start_early(struct virtio_device *dev)
+{
+	if (!dev->started && !(dev->status & (VIRTIO_S_NEEDS_RESET | VIRTIO_S_FAILED)))
 		start(dev);
 }
 

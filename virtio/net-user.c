@@ -37,7 +37,7 @@
 #define SMALL_READ   4096        /* bytes: enough for all frames but segmented ones */
 #define SMALL_ROW    64          /* so many small frames in a row: the next one is small, too */
 #define MIN_FRAME    14          /* bytes of an Ethernet header */
-#define MAX_PACKET   (NET_HDR_LEN + NET_MAX_FRAME)
+#define MAX_PACKET   (NET_HDR_LEN + NET_MAX_FRAME) /* with either header */
 #define NUM_BUFFERS  10 /* offset of num_buffers in the header, virtio 1.3 5.1.6 */
 
 struct rx_chain {
@@ -57,6 +57,7 @@ struct rx_pool {
 struct net_user {
 	struct virtio_device *dev;
 	struct netif *nif;
+	unsigned queue; /* of the netif; the pair's number */
 	struct virtq *rx, *tx;
 	struct virtio_backend *be; /* the device's once it is added there */
 	struct loop_src src;
@@ -64,6 +65,7 @@ struct net_user {
 	bool running;
 	bool dead;          /* the netif is gone for good */
 	bool mrg;           /* MRG_RXBUF negotiated */
+	u32 hdr_len;        /* bytes, 12; of a legacy driver without MRG_RXBUF 10 */
 	bool rx_starved;    /* waits for the driver to post buffers */
 	bool tx_blocked;    /* waits for the netif */
 	u32 rx_most;        /* bytes of buffers that the largest frame needs */
@@ -93,7 +95,13 @@ static void nif_died(struct net_user *nu, const char *why)
 	nu->dead = true;
 	if (nu->running)
 		loop_del(nu->dev->m->loop, &nu->src);
-	log_warn("net %s: %s; its guest has no network from now on", nu->nif->name, why);
+	if (!nu->nif->gone)
+		log_warn("net %s: %s; its guest has no network from now on", nu->nif->name, why);
+	nu->nif->gone = true;
+	/* What waits for room to send is dropped: no event will come that says that there is. */
+	if (nu->tx_blocked)
+		net_kick_self(nu->tx);
+	nu->tx_blocked = false;
 }
 
 /* True for errors that mean that no later call can work. */
@@ -173,7 +181,9 @@ static void rx_deliver(struct net_user *nu, u32 len)
 
 	for (u32 left = len; left; num_buffers++)
 		left -= MIN(left, p->chain[p->first + num_buffers].len);
-	iov_write(p->iov + p->first_iov, p->nr_iov, NUM_BUFFERS, &num_buffers, sizeof(num_buffers));
+	if (nu->hdr_len > NUM_BUFFERS)
+		iov_write(p->iov + p->first_iov, p->nr_iov, NUM_BUFFERS, &num_buffers,
+			  sizeof(num_buffers));
 
 	for (u32 left = len; left;) {
 		const struct rx_chain *c = &p->chain[p->first];
@@ -190,7 +200,7 @@ static void rx_deliver(struct net_user *nu, u32 len)
 		left -= written;
 	}
 	nu->stats.rx_frames++;
-	nu->stats.rx_bytes += len - NET_HDR_LEN;
+	nu->stats.rx_bytes += len - nu->hdr_len;
 	if (nu->rx_pushed >= PUBLISH_AT)
 		rx_publish(nu);
 }
@@ -264,11 +274,11 @@ static long rx_one(struct net_user *nu)
 
 	if (spill)
 		iov[p->nr_iov] = (struct iovec){ nu->spill, sizeof(nu->spill) };
-	n = nu->nif->ops->recv(nu->nif, iov, p->nr_iov + spill);
+	n = nu->nif->ops->recv(nu->nif, nu->queue, iov, p->nr_iov + spill);
 	if (n < 0)
 		return n;
 	rx_adapt(nu, (u32)n);
-	if (n < NET_HDR_LEN + MIN_FRAME || n > MAX_PACKET || (!spill && (u64)n >= room)) {
+	if (n < nu->hdr_len + MIN_FRAME || n > MAX_PACKET || (!spill && (u64)n >= room)) {
 		nu->stats.rx_dropped++;
 	} else if ((u64)n <= room) {
 		rx_deliver(nu, (u32)n);
@@ -317,11 +327,11 @@ static int tx_one(struct net_user *nu, const struct virtq_chain *c)
 
 	if (c->nr_in)
 		return -EPROTO;
-	if (c->out_len < NET_HDR_LEN + MIN_FRAME || c->out_len > MAX_PACKET || nu->dead) {
+	if (c->out_len < nu->hdr_len + MIN_FRAME || c->out_len > MAX_PACKET || nu->dead) {
 		nu->stats.tx_dropped++;
 		return 0;
 	}
-	n = nu->nif->ops->send(nu->nif, nu->tx_iov, c->nr_out);
+	n = nu->nif->ops->send(nu->nif, nu->queue, nu->tx_iov, c->nr_out);
 	if (n == -EAGAIN)
 		return -EAGAIN;
 	if (n < 0) {
@@ -331,7 +341,7 @@ static int tx_one(struct net_user *nu, const struct virtq_chain *c)
 		return 0;
 	}
 	nu->stats.tx_frames++;
-	nu->stats.tx_bytes += c->out_len - NET_HDR_LEN;
+	nu->stats.tx_bytes += c->out_len - nu->hdr_len;
 	return 0;
 }
 
@@ -422,10 +432,6 @@ static void nif_event(struct loop_src *src, u32 events)
 		/* it stopped while this event waited for the lock */
 	} else if (events & (EPOLLERR | EPOLLHUP)) {
 		nif_died(nu, "the interface is gone");
-		if (nu->tx_blocked) {
-			nu->tx_blocked = false;
-			r = tx_burst(nu);
-		}
 	} else {
 		if ((events & EPOLLOUT) && nu->tx_blocked) {
 			nu->tx_blocked = false;
@@ -436,7 +442,7 @@ static void nif_event(struct loop_src *src, u32 events)
 			r = rx_burst(nu);
 	}
 	if (r < 0)
-		virtio_broken(dev, "receive queue: the driver broke a rule of the ring");
+		virtio_broken(dev, "a queue: the driver broke a rule of the ring");
 	pthread_mutex_unlock(&dev->lock);
 }
 
@@ -452,7 +458,7 @@ static u32 rx_most(const struct net_user *nu)
 	if (virtio_has(dev, NET_B_GUEST_TSO4) || virtio_has(dev, NET_B_GUEST_TSO6) ||
 	    virtio_has(dev, NET_B_GUEST_USO4) || virtio_has(dev, NET_B_GUEST_USO6))
 		return MAX_PACKET;
-	return NET_HDR_LEN + MIN_FRAME + 4 + (nu->nif->mtu ? nu->nif->mtu : 1500);
+	return nu->hdr_len + MIN_FRAME + 4 + (nu->nif->mtu ? nu->nif->mtu : 1500);
 }
 
 static int net_user_start(void *ctx)
@@ -461,6 +467,7 @@ static int net_user_start(void *ctx)
 	int r;
 
 	nu->mrg = virtio_has(nu->dev, NET_B_MRG_RXBUF);
+	nu->hdr_len = net_hdr_len(nu->dev);
 	nu->rx_want = nu->rx_most = rx_most(nu);
 	nu->rx_small = 0;
 	nu->rx_starved = nu->tx_blocked = false;
@@ -499,7 +506,7 @@ static void net_user_stop(void *ctx)
 	pool_forget(&nu->pool);
 }
 
-struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, u16 first_vq)
+struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, unsigned pair)
 {
 	static const struct uservq_hooks hooks = { .start = net_user_start, .stop = net_user_stop };
 	struct net_user *nu = calloc(1, sizeof(*nu));
@@ -508,10 +515,11 @@ struct net_user *net_user_new(struct virtio_device *dev, struct netif *nif, u16 
 		return NULL;
 	nu->dev = dev;
 	nu->nif = nif;
-	nu->rx = &dev->vq[first_vq];
-	nu->tx = &dev->vq[first_vq + 1];
-	nu->src = (struct loop_src){ .fd = nif->fd, .fn = nif_event, .name = "netif" };
-	nu->be = uservq_new(dev, first_vq, 2, &hooks, nu);
+	nu->queue = pair;
+	nu->rx = &dev->vq[2 * pair];
+	nu->tx = &dev->vq[2 * pair + 1];
+	nu->src = (struct loop_src){ .fd = nif->fd[pair], .fn = nif_event, .name = "netif" };
+	nu->be = uservq_new(dev, (u16)(2 * pair), 2, &hooks, nu);
 	if (!nu->be) {
 		free(nu);
 		return NULL;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The wires of the modern PCI transport: doorbell -> kick, call -> interrupt.
+ * The wires of the PCI transports: doorbell -> kick, call -> interrupt.
  *
- * Theory of operation: each doorbell address of a ready queue is an ioeventfd on vq->kick, for any
- * width and value. BARs move while the device runs: the doorbells of a BAR leave with it and come
- * back where it lands; backends are not told.
+ * Theory of operation: each doorbell of a ready queue is an ioeventfd on vq->kick; where queues
+ * share an address, as on legacy devices, for a write of its index only, else for any write. BARs
+ * move while the device runs: the doorbells of a BAR leave with it and come back where it lands;
+ * backends are not told.
  *
  * With MSI-X enabled vq->call is bound to the queue's vector and we never see it. With INTx it is a
  * source of our loop, which sets the ISR bit and raises the line. Enabling MSI-X moves the wires of
@@ -85,15 +86,19 @@ static void unwire_call(struct pci_queue *q)
 static int wire_bell(struct pci_queue *q, unsigned b)
 {
 	struct virtio_pci *p = q->p;
-	unsigned bar = b == BELL_IO ? BAR_NOTIFY_IO : BAR_REGS;
-	u64 base = b == BELL_IO ? 0 : PAGE_NOTIFY * VIRTIO_PCI_PAGE;
-	u64 off = base + q->vq->index * VIRTIO_PCI_NOTIFY_STRIDE;
+	const struct pci_bells *bells = &p->bells[b];
 	struct hv *hv = p->tp.dev->m->hv;
 	int r;
 
-	if (!p->bar[bar].mapped || q->bell[b].live)
+	if (!bells->there || !p->bar[bells->bar].mapped || q->bell[b].live)
 		return 0;
-	q->bell[b].db = (struct doorbell){ .addr = p->bar[bar].addr + off, .pio = b == BELL_IO };
+	q->bell[b].db = (struct doorbell){
+		.addr = p->bar[bells->bar].addr + bells->off + q->vq->index * bells->stride,
+		.pio = bells->io,
+		.match = bells->match != 0,
+		.len = bells->match,
+		.value = q->vq->index,
+	};
 	r = hv->ops->ioeventfd(hv, &q->bell[b].db, q->vq->kick, true);
 	q->bell[b].live = !r;
 	return r;
@@ -106,6 +111,18 @@ static void unwire_bell(struct pci_queue *q, unsigned b)
 	if (q->bell[b].live)
 		hv->ops->ioeventfd(hv, &q->bell[b].db, q->vq->kick, false);
 	q->bell[b].live = false;
+}
+
+void virtio_pci_doorbell(struct virtio_pci *p, u64 i)
+{
+	struct virtio_device *dev = p->tp.dev;
+	u64 one = 1;
+
+	if (i >= dev->nr_vqs)
+		return;
+	dev->vq[i].nr_doorbells++;
+	if (dev->started && dev->vq[i].ready && write(dev->vq[i].kick, &one, sizeof(one)) < 0)
+		log_debug("virtio-pci: doorbell: %s", strerror(errno));
 }
 
 /* --- the core's hooks --- */
@@ -218,6 +235,16 @@ const struct virtio_transport_ops virtio_pci_ops = {
 	.free = pci_free,
 };
 
+const struct virtio_transport_ops virtio_pci_legacy_ops = {
+	.name = "pci-legacy",
+	.legacy = true,
+	.wire = pci_wire,
+	.unwire = pci_unwire,
+	.config_irq = pci_config_irq,
+	.reset = pci_reset,
+	.free = pci_free,
+};
+
 /* --- vectors --- */
 
 static u16 valid_vector(const struct virtio_pci *p, u64 vector)
@@ -258,19 +285,18 @@ void virtio_pci_bar_moved(struct pci_dev *pci, unsigned bar, bool mapped)
 {
 	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
 	struct virtio_device *dev = p->tp.dev;
-	unsigned b = bar == BAR_NOTIFY_IO ? BELL_IO : BELL_MEM;
 	int r = 0;
 
-	if (bar == BAR_MSIX)
-		return;
 	pthread_mutex_lock(&dev->lock);
 	p->bar[bar].addr = pci->bar[bar].addr;
 	p->bar[bar].mapped = mapped;
 	for (unsigned i = 0; i < dev->nr_vqs; i++) {
-		if (!p->q[i].wired)
-			continue;
-		unwire_bell(&p->q[i], b);
-		r = r ? r : wire_bell(&p->q[i], b);
+		for (unsigned b = 0; b < NR_BELLS; b++) {
+			if (!p->q[i].wired || p->bells[b].bar != bar)
+				continue;
+			unwire_bell(&p->q[i], b);
+			r = r ? r : wire_bell(&p->q[i], b);
+		}
 	}
 	if (r)
 		virtio_broken(dev, "cannot move a doorbell");

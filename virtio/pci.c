@@ -55,8 +55,9 @@ struct common_cfg {
 	u8 device_status, config_generation;
 	u16 queue_select, queue_size, queue_msix_vector, queue_enable, queue_notify_off;
 	u64 queue_desc, queue_driver, queue_device;
+	u16 queue_notify_data, queue_reset, admin_queue_index, admin_queue_num;
 };
-_Static_assert(sizeof(struct common_cfg) == 56, "as in the specification");
+_Static_assert(sizeof(struct common_cfg) == 64, "as in the specification");
 
 /* --- common configuration, virtio 1.3 4.1.4.3; device lock held --- */
 
@@ -95,10 +96,13 @@ static void common_snapshot(struct virtio_pci *p, struct common_cfg *c)
 	c->queue_device = q->vq->used_gpa;
 }
 
-/* A size that is no power of two, or too large, is ignored: the register keeps what it said. */
-static bool valid_size(const struct virtq *vq, u64 size)
+/*
+ * virtio 1.3 4.1.4.3.1: done when the write is, so both queue_reset and queue_enable then read 0.
+ */
+static void reset_queue(struct pci_queue *q)
 {
-	return size && !(size & (size - 1)) && size <= vq->num_max;
+	virtio_queue_reset(q->p->tp.dev, q->vq);
+	virtio_pci_set_queue_vector(q, MSIX_NO_VECTOR);
 }
 
 /*
@@ -113,14 +117,19 @@ static void write_queue(struct pci_queue *q, unsigned reg, u64 v)
 		virtio_pci_set_queue_vector(q, v);
 		return;
 	}
-	if (vq->ready || q->p->tp.dev->started)
+	if (reg == offsetof(struct common_cfg, queue_reset)) {
+		if (v == 1 && virtio_has(q->p->tp.dev, VIRTIO_B_RING_RESET))
+			reset_queue(q);
+		return;
+	}
+	if (vq->ready)
 		return;
 	switch (reg) {
-	case offsetof(struct common_cfg, queue_size):
-		if (valid_size(vq, v))
-			vq->num = (u16)v;
+	case offsetof(struct common_cfg, queue_size): virtio_queue_size(vq, v); break;
+	case offsetof(struct common_cfg, queue_enable):
+		if (v == 1)
+			virtio_queue_enable(q->p->tp.dev, vq);
 		break;
-	case offsetof(struct common_cfg, queue_enable): vq->ready = v == 1; break;
 	case offsetof(struct common_cfg, queue_desc): vq->desc_gpa = v; break;
 	case offsetof(struct common_cfg, queue_driver): vq->avail_gpa = v; break;
 	case offsetof(struct common_cfg, queue_device): vq->used_gpa = v; break;
@@ -176,6 +185,7 @@ static const struct {
 	REG(queue_desc),
 	REG(queue_driver),
 	REG(queue_device),
+	REG(queue_reset),
 };
 
 static void common_read(struct virtio_pci *p, u64 off, u8 *data, unsigned len)
@@ -217,14 +227,8 @@ static void common_write(struct virtio_pci *p, u64 off, const u8 *data, unsigned
  */
 static void doorbell_write(struct virtio_pci *p, u64 off)
 {
-	struct virtio_device *dev = p->tp.dev;
-	u64 i = off / VIRTIO_PCI_NOTIFY_STRIDE, one = 1;
-
-	if (off % VIRTIO_PCI_NOTIFY_STRIDE || i >= dev->nr_vqs)
-		return;
-	dev->vq[i].nr_doorbells++;
-	if (dev->started && dev->vq[i].ready && write(dev->vq[i].kick, &one, sizeof(one)) < 0)
-		log_debug("virtio-pci: doorbell: %s", strerror(errno));
+	if (off % VIRTIO_PCI_NOTIFY_STRIDE == 0)
+		virtio_pci_doorbell(p, off / VIRTIO_PCI_NOTIFY_STRIDE);
 }
 
 static void regs_read(void *opaque, u64 off, void *data, unsigned len)
@@ -314,7 +318,7 @@ static void cfg_read(struct pci_dev *pci, unsigned off, unsigned len)
 {
 	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
 
-	if (touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
+	if (p->window && touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
 		window_access(p, false);
 	/* virtio 1.3 4.1.4.5.1: the Status register's interrupt bit follows the ISR. */
 	if (touches(off, len, PCI_STATUS, 1)) {
@@ -337,7 +341,7 @@ static void cfg_write(struct pci_dev *pci, unsigned off, unsigned len)
 {
 	struct virtio_pci *p = container_of(pci, struct virtio_pci, pci);
 
-	if (touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
+	if (p->window && touches(off, len, p->window + offsetof(struct virtio_cap, data), 4))
 		window_access(p, true);
 	msix_control_changed(p, off, len);
 }
@@ -392,13 +396,7 @@ static int build(struct virtio_pci *p)
 {
 	struct virtio_device *dev = p->tp.dev;
 	u32 doorbells = dev->nr_vqs * VIRTIO_PCI_NOTIFY_STRIDE, io_size = 4;
-	u16 id = VIRTIO_ID_BASE + dev->ops->id;
 
-	pci_dev_init(&p->pci, VIRTIO_VENDOR, id, id, class_of(dev->ops->id), VIRTIO_REVISION);
-	p->pci.bar_moved = virtio_pci_bar_moved;
-	p->pci.cfg_read = cfg_read;
-	p->pci.cfg_write = cfg_write;
-	p->pci.reset = cfg_reset;
 	pci_dev_bar(&p->pci, BAR_REGS, NR_PAGES * PAGE, false, &regs_ops, p);
 	add_cap(p, CAP_COMMON, BAR_REGS, PAGE_COMMON * PAGE, sizeof(struct common_cfg));
 	if (pci_has_io(dev->m->pci)) {
@@ -406,31 +404,63 @@ static int build(struct virtio_pci *p)
 			io_size *= 2; /* as few as will do: there are only 64 Ki ports */
 		pci_dev_bar(&p->pci, BAR_NOTIFY_IO, io_size, true, &notify_io_ops, p);
 		add_cap(p, CAP_NOTIFY, BAR_NOTIFY_IO, 0, doorbells);
+		p->bells[BELL_IO] = (struct pci_bells){ .there = true,
+							.io = true,
+							.bar = BAR_NOTIFY_IO,
+							.stride = VIRTIO_PCI_NOTIFY_STRIDE };
 	}
 	add_cap(p, CAP_NOTIFY, BAR_REGS, PAGE_NOTIFY * PAGE, doorbells);
+	p->bells[BELL_MEM] = (struct pci_bells){ .there = true,
+						 .bar = BAR_REGS,
+						 .off = PAGE_NOTIFY * PAGE,
+						 .stride = VIRTIO_PCI_NOTIFY_STRIDE };
 	add_cap(p, CAP_ISR, BAR_REGS, PAGE_ISR * PAGE, 1);
 	if (dev->config_len)
 		add_cap(p, CAP_DEVICE, BAR_REGS, PAGE_DEVICE * PAGE, dev->config_len);
 	add_window(p);
+	return virtio_pci_add_msix(p);
+}
+
+int virtio_pci_attach(struct virtio_device *dev)
+{
+	u16 id = VIRTIO_ID_BASE + dev->ops->id;
+	const struct virtio_pci_ids ids = { id, id, VIRTIO_REVISION };
+
+	return virtio_pci_attach_as(dev, &virtio_pci_ops, &ids, build);
+}
+
+/* --- of both kinds of device --- */
+
+int virtio_pci_add_msix(struct virtio_pci *p)
+{
+	struct virtio_device *dev = p->tp.dev;
+
 	return msix_init(&p->msix, &p->pci, dev->m->hv, BAR_MSIX,
 			 MIN(dev->nr_vqs + 1, (unsigned)MSIX_MAX_VECTORS), dev->nr_vqs + 1);
 }
 
-int virtio_pci_attach(struct virtio_device *dev)
+int virtio_pci_attach_as(struct virtio_device *dev, const struct virtio_transport_ops *ops,
+			 const struct virtio_pci_ids *ids, int (*build_it)(struct virtio_pci *p))
 {
 	struct virtio_pci *p = calloc(1, sizeof(*p));
 	int r;
 
 	if (!p)
 		return -ENOMEM;
-	p->tp = (struct virtio_transport){ .ops = &virtio_pci_ops, .dev = dev };
+	p->tp = (struct virtio_transport){ .ops = ops, .dev = dev };
 	virtio_pci_wires_init(p);
+	pci_dev_init(&p->pci, VIRTIO_VENDOR, ids->device, ids->subsystem, class_of(dev->ops->id),
+		     ids->revision);
+	p->pci.bar_moved = virtio_pci_bar_moved;
+	p->pci.cfg_read = cfg_read;
+	p->pci.cfg_write = cfg_write;
+	p->pci.reset = cfg_reset;
 	p->config_call = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = p->config_call < 0 ? -errno : build(p);
+	r = p->config_call < 0 ? -errno : build_it(p);
 	if (!r)
 		r = pci_dev_add(dev->m->pci, &p->pci);
 	if (r)
-		virtio_pci_ops.free(&p->tp);
+		ops->free(&p->tp);
 	else
 		dev->tp = &p->tp;
 	return r;

@@ -13,6 +13,13 @@
  * kernel can is probed bit by bit with TUNSETOFFLOAD: it refuses what it does not know. In the
  * direction to the guest only what the driver acknowledged is switched on, and nothing before that.
  *
+ * With several queues it is opened as often, with IFF_MULTI_QUEUE. The kernel spreads frames over
+ * those that are attached, whether anybody reads there or not. So all but the first are detached
+ * until the guest says that it uses them (TUNSETQUEUE).
+ *
+ * The user may bring fds of a tap that is set up: then they are checked, and nothing is changed but
+ * what concerns the fds themselves.
+ *
  * Interface questions go through ioctls on a socket of our network namespace, not through sysfs,
  * which may show another one.
  */
@@ -21,32 +28,27 @@
 #include <linux/if_tun.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/ioctl.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "virtio/host-addr.h"
 #include "virtio/net.h"
+#include "virtio/tap-script.h"
 
 #ifndef TUN_F_USO4 /* Linux 6.2 */
 #define TUN_F_USO4 0x20
 #define TUN_F_USO6 0x40
 #endif
 
-#define TUN_PATH           "/dev/net/tun"
-#define SCRIPT_LOOK_MS     100 /* between two looks for a signal */
-#define SCRIPT_PATIENCE_MS 60000
-#define DEFAULT_IP         "192.168.33.1"
+#define TUN_PATH   "/dev/net/tun"
+#define DEFAULT_IP "192.168.33.1"
 
 struct tap {
 	struct netif nif;
-	int sock; /* for interface ioctls */
+	unsigned nr_attached; /* queues that the kernel spreads frames over: the first ones */
+	int sock;             /* for interface ioctls */
 	char *downscript;
 	bool set_up;   /* it was there already and we set it up */
 	bool set_addr; /* it was there already and we added ip */
@@ -60,16 +62,16 @@ static struct tap *to_tap(struct netif *nif)
 
 /* --- the data path --- */
 
-static long tap_send(struct netif *nif, const struct iovec *iov, unsigned nr)
+static long tap_send(struct netif *nif, unsigned queue, const struct iovec *iov, unsigned nr)
 {
-	ssize_t n = writev(nif->fd, iov, (int)nr);
+	ssize_t n = writev(nif->fd[queue], iov, (int)nr);
 
 	return n < 0 ? -errno : n;
 }
 
-static long tap_recv(struct netif *nif, const struct iovec *iov, unsigned nr)
+static long tap_recv(struct netif *nif, unsigned queue, const struct iovec *iov, unsigned nr)
 {
-	ssize_t n = readv(nif->fd, iov, (int)nr);
+	ssize_t n = readv(nif->fd[queue], iov, (int)nr);
 
 	return n < 0 ? -errno : n;
 }
@@ -98,11 +100,67 @@ static unsigned tun_offload(u64 features)
 
 static int tap_set_offload(struct netif *nif, u64 features)
 {
-	if (ioctl(nif->fd, TUNSETOFFLOAD, (unsigned long)tun_offload(features)) == 0)
+	if (ioctl(nif->fd[0], TUNSETOFFLOAD, (unsigned long)tun_offload(features)) == 0)
 		return 0;
-	if (errno == EBADFD)
-		return 0; /* the interface is deleted: no frame will come at all */
+	return errno == EBADFD ? 0 : -errno; /* deleted: no frame will come at all */
+}
+
+static bool is_deleted(const struct netif *nif)
+{
+	struct ifreq ifr = { 0 };
+
+	return ioctl(nif->fd[0], TUNGETIFF, &ifr) < 0 && errno == EBADFD;
+}
+
+static int queue_attach(const struct netif *nif, unsigned queue, bool on)
+{
+	struct ifreq ifr = { .ifr_flags = on ? IFF_ATTACH_QUEUE : IFF_DETACH_QUEUE };
+
+	return ioctl(nif->fd[queue], TUNSETQUEUE, &ifr) < 0 ? -errno : 0;
+}
+
+/*
+ * In order, and in reverse: the kernel numbers queues as they come, and fills the gap that one
+ * leaves with the last.
+ */
+static int tap_set_queues(struct netif *nif, unsigned nr)
+{
+	struct tap *tap = to_tap(nif);
+	unsigned before = tap->nr_attached;
+	int r = 0;
+
+	while (!r && tap->nr_attached < nr) {
+		r = queue_attach(nif, tap->nr_attached, true);
+		tap->nr_attached += !r;
+	}
+	while (!r && tap->nr_attached > nr) {
+		r = queue_attach(nif, tap->nr_attached - 1, false);
+		tap->nr_attached -= !r;
+	}
+	if (r && is_deleted(nif))
+		return 0;
+	while (r && tap->nr_attached > before && !queue_attach(nif, tap->nr_attached - 1, false))
+		tap->nr_attached--;
+	return r;
+}
+
+/* Without carrier the host sends nothing. It has one again when the tap is opened anew. */
+static int tap_set_link(struct netif *nif, bool up)
+{
+	int carrier = up;
+
+	if (ioctl(nif->fd[0], TUNSETCARRIER, &carrier) == 0 || errno == EBADFD)
+		return 0;
 	return -errno;
+}
+
+static int tap_set_hdr_len(struct netif *nif, unsigned len)
+{
+	int hdr_len = (int)len;
+
+	if (ioctl(nif->fd[0], TUNSETVNETHDRSZ, &hdr_len) == 0)
+		return 0;
+	return errno == EBADFD ? 0 : -errno; /* deleted, as above */
 }
 
 /* --- questions to the interface --- */
@@ -172,23 +230,24 @@ static int say_attach(const struct tap *tap, bool exists, int err)
 	return err;
 }
 
-static int attach_flags(struct tap *tap, short flags)
+static int attach_flags(struct tap *tap, unsigned queue, short flags)
 {
 	struct ifreq ifr = { 0 };
 
 	memcpy(ifr.ifr_name, tap->nif.name, sizeof(ifr.ifr_name));
 	ifr.ifr_flags = (short)(IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | flags);
-	if (ioctl(tap->nif.fd, TUNSETIFF, &ifr) < 0)
+	if (ioctl(tap->nif.fd[queue], TUNSETIFF, &ifr) < 0)
 		return -errno;
 	snprintf(tap->nif.name, sizeof(tap->nif.name), "%s", ifr.ifr_name);
 	return 0;
 }
 
 /*
- * Makes the interface ours. A tap that was made with multi_queue must be opened so (EINVAL else),
- * and then a second program would be let in beside the first.
+ * Makes the interface ours. One that is made here can have several queues if @multi. A tap that was
+ * made with multi_queue must be opened so (EINVAL else), and then a second program would be let in
+ * beside the first. 1 = it can have several, 0 = one only, -errno after a message.
  */
-static int attach(struct tap *tap, bool exists)
+static int attach(struct tap *tap, bool exists, bool multi)
 {
 	char kind[ETHTOOL_BUSINFO_LEN];
 	int r;
@@ -201,22 +260,25 @@ static int attach(struct tap *tap, bool exists)
 			return -EINVAL;
 		}
 	}
-	r = attach_flags(tap, 0);
+	multi = multi && !exists;
+	r = attach_flags(tap, 0, multi ? IFF_MULTI_QUEUE : 0);
 	if (r == -EINVAL && exists) {
 		if (if_has_carrier(tap))
 			return say_busy(tap);
-		r = attach_flags(tap, IFF_MULTI_QUEUE);
+		multi = true;
+		r = attach_flags(tap, 0, IFF_MULTI_QUEUE);
 	}
-	return r < 0 ? say_attach(tap, exists, r) : 0;
+	return r < 0 ? say_attach(tap, exists, r) : multi;
 }
 
 static int open_tun(struct tap *tap)
 {
-	int err;
+	int err, fd = open(TUN_PATH, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
-	tap->nif.fd = open(TUN_PATH, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (tap->nif.fd >= 0)
+	if (fd >= 0) {
+		tap->nif.fd[tap->nif.nr_queues++] = fd;
 		return 0;
+	}
 	err = errno;
 	if (err == EACCES || err == EPERM)
 		log_err("-n: mode=tap: %s: %s; give this user access to it", TUN_PATH,
@@ -224,6 +286,34 @@ static int open_tun(struct tap *tap)
 	else
 		log_err("-n: mode=tap: %s: %s; modprobe tun", TUN_PATH, strerror(err));
 	return -err;
+}
+
+/* The other queues of an interface that is ours already, none of them attached. */
+static int add_queues(struct tap *tap, const struct tap_config *cfg, bool multi)
+{
+	const char *name = tap->nif.name;
+	int r = 0;
+
+	if (cfg->queues > 1 && !multi) {
+		if (cfg->or_one)
+			return 0;
+		log_err("-n: queues=%u: tap %s has one queue; make it with: ip tuntap add dev %s mode tap multi_queue",
+			cfg->queues, name, name);
+		return -EINVAL;
+	}
+	while (!r && tap->nif.nr_queues < cfg->queues) {
+		r = open_tun(tap);
+		if (r)
+			return r;
+		r = attach_flags(tap, tap->nif.nr_queues - 1, IFF_MULTI_QUEUE);
+		tap->nr_attached += !r;
+	}
+	if (!r)
+		r = tap_set_queues(&tap->nif, 1);
+	if (r)
+		log_err("-n: queues=%u: tap %s: queue %u: %s; use fewer queues", cfg->queues, name,
+			tap->nr_attached, strerror(-r));
+	return r;
 }
 
 /* The header's size and byte order, then which offloads the kernel knows. */
@@ -243,8 +333,8 @@ static int set_header(struct tap *tap)
 	};
 	int hdr_len = NET_HDR_LEN, le = 1;
 
-	if (ioctl(tap->nif.fd, TUNSETVNETHDRSZ, &hdr_len) < 0 ||
-	    ioctl(tap->nif.fd, TUNSETVNETLE, &le) < 0) {
+	if (ioctl(tap->nif.fd[0], TUNSETVNETHDRSZ, &hdr_len) < 0 ||
+	    ioctl(tap->nif.fd[0], TUNSETVNETLE, &le) < 0) {
 		int err = errno;
 
 		log_err("-n: tapif=%s: cannot set the virtio header: %s; Linux 4.0 or later is needed",
@@ -252,7 +342,7 @@ static int set_header(struct tap *tap)
 		return -err;
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(probe); i++) {
-		if (ioctl(tap->nif.fd, TUNSETOFFLOAD, (unsigned long)probe[i].flags) == 0)
+		if (ioctl(tap->nif.fd[0], TUNSETOFFLOAD, (unsigned long)probe[i].flags) == 0)
 			tap->nif.features |= probe[i].features;
 	}
 	return tap_set_offload(&tap->nif, 0);
@@ -287,88 +377,46 @@ static int set_up(struct tap *tap, bool up)
 	return r < 0 ? r : 1;
 }
 
-static int script_spawn(const char *script, const char *ifname, pid_t *pid)
+/*
+ * Makes our new tap a port of the bridge. First it gets the bridge's MTU, which the bridge else
+ * might lower to the tap's.
+ */
+static int join_bridge(struct tap *tap, const char *bridge)
 {
-	char *argv[] = { (char *)script, (char *)ifname, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none, all;
-	int r;
+	struct ifreq ifr = { 0 };
+	int r = 0;
 
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						POSIX_SPAWN_SETPGROUP);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	r = -posix_spawn(pid, script, &actions, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", bridge);
+	if (ioctl(tap->sock, SIOCGIFMTU, &ifr) < 0)
+		r = -errno;
+	if (!r)
+		r = if_ioctl(tap, SIOCSIFMTU, &ifr);
+	ifr = (struct ifreq){ .ifr_ifindex = (int)if_nametoindex(tap->nif.name) };
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", bridge);
+	if (!r && ioctl(tap->sock, SIOCBRADDIF, &ifr) < 0)
+		r = -errno;
+	if (r == -ENODEV)
+		log_err("-n: bridge=%s: there is no such bridge; make it with: ip link add %s type bridge",
+			bridge, bridge);
+	else if (r == -EPERM)
+		log_err("-n: bridge=%s: %s; run with CAP_NET_ADMIN", bridge, strerror(-r));
+	else if (r)
+		log_err("-n: bridge=%s: tap %s cannot join it: %s; name a bridge", bridge,
+			tap->nif.name, strerror(-r));
 	return r;
 }
 
-/* A signal that is to end us waits to be taken: nobody else looks at it while a script runs. */
-static bool told_to_end(void)
-{
-	sigset_t set;
-
-	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
-					 sigismember(&set, SIGHUP) || sigismember(&set, SIGQUIT));
-}
-
-/* The status of waitpid(), or -ETIMEDOUT, -EINTR after killing the script with its children. */
-static int script_wait(pid_t pid)
-{
-	int fd = pidfd_open(pid, 0), status = 0, r = 0;
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	for (int ms = 0; fd >= 0 && !r && poll(&p, 1, SCRIPT_LOOK_MS) == 0; ms += SCRIPT_LOOK_MS)
-		r = told_to_end() ? -EINTR : ms >= SCRIPT_PATIENCE_MS ? -ETIMEDOUT : 0;
-	if (r)
-		kill(-pid, SIGKILL);
-	if (fd >= 0)
-		close(fd);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return r ? r : status;
-}
-
-/*
- * Runs @script with the interface's name: no input, default signals, none of our fds, in a process
- * group of its own. 0, or -errno after a message.
- */
-static int run_script(const char *script, const char *ifname)
-{
-	pid_t pid;
-	int r = script_spawn(script, ifname, &pid);
-
-	if (!r)
-		r = script_wait(pid);
-	if (r == -EINTR)
-		log_err("-n: tapif=%s: script=%s: ended with us by a signal", ifname, script);
-	else if (r < 0)
-		log_err("-n: tapif=%s: script=%s: %s; mend the script", ifname, script,
-			strerror(-r));
-	else if (r)
-		log_err("-n: tapif=%s: script=%s: it ended with %s %d; mend the script", ifname,
-			script, WIFEXITED(r) ? "status" : "signal",
-			WIFEXITED(r) ? WEXITSTATUS(r) : WTERMSIG(r));
-	return r > 0 ? -ECANCELED : r;
-}
-
-/* An address if one is due, then up, then the script. */
+/* An address if one is due, or the bridge, then up, then the script. */
 static int configure(struct tap *tap, const struct tap_config *cfg, const struct host_addr *ip,
 		     bool exists)
 {
 	struct ifreq ifr = { 0 };
 	int r = 0;
 
-	if (cfg->host_ip || (!exists && !cfg->script))
+	if (cfg->host_ip || (!exists && !cfg->script && !cfg->bridge))
 		r = set_address(tap, ip);
+	else if (cfg->bridge)
+		r = join_bridge(tap, cfg->bridge);
 	if (r < 0)
 		return r;
 	tap->set_addr = exists && r == 1;
@@ -385,7 +433,62 @@ static int configure(struct tap *tap, const struct tap_config *cfg, const struct
 	tap->set_up = exists && r == 1;
 	if (if_ioctl(tap, SIOCGIFMTU, &ifr) == 0 && ifr.ifr_mtu <= UINT16_MAX)
 		tap->nif.mtu = (u16)ifr.ifr_mtu;
-	return cfg->script ? run_script(cfg->script, tap->nif.name) : 0;
+	return cfg->script ? tap_script(cfg->script, tap->nif.name) : 0;
+}
+
+/* --- a tap that somebody opened --- */
+
+static int say_fd(int fd, const char *what, const char *hint)
+{
+	log_err("-n: fd=%d: %s; %s", fd, what, hint);
+	return -EINVAL;
+}
+
+/* Checks one of them and makes it as ours are. @ifr: what the first one is; filled in by that. */
+static int adopt_fd(const struct tap *tap, unsigned queue, struct ifreq *first)
+{
+	const char *hint = "open it with IFF_TAP | IFF_NO_PI | IFF_VNET_HDR";
+	struct ifreq ifr = { 0 };
+	int fd = tap->nif.fd[queue];
+
+	if (ioctl(fd, TUNGETIFF, &ifr) < 0)
+		return say_fd(fd, "it is not the fd of a tap", hint);
+	if (!(ifr.ifr_flags & IFF_TAP))
+		return say_fd(fd, "it is a tun, not a tap", hint);
+	if (!(ifr.ifr_flags & IFF_VNET_HDR) || !(ifr.ifr_flags & IFF_NO_PI))
+		return say_fd(fd, "the tap's frames have no virtio header, or another one", hint);
+	if (tap->nif.nr_queues > 1 && !(ifr.ifr_flags & IFF_MULTI_QUEUE))
+		return say_fd(fd, "the tap has one queue", "open it with IFF_MULTI_QUEUE");
+	if (queue == 0)
+		*first = ifr;
+	if (strncmp(ifr.ifr_name, first->ifr_name, sizeof(ifr.ifr_name)) != 0)
+		return say_fd(fd, "it is of another tap than the first", "pass queues of one tap");
+	if ((ifr.ifr_flags & IFF_DETACH_QUEUE) && queue_attach(&tap->nif, queue, true) < 0)
+		return say_fd(fd, "its queue cannot be attached", "pass it attached");
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+		return say_fd(fd, strerror(errno), "pass another fd");
+	return 0;
+}
+
+static int tap_adopt(struct tap *tap)
+{
+	struct ifreq ifr = { 0 };
+	int r = 0;
+
+	for (unsigned i = 0; i < tap->nif.nr_queues && !r; i++)
+		r = adopt_fd(tap, i, &ifr);
+	if (r)
+		return r;
+	snprintf(tap->nif.name, sizeof(tap->nif.name), "%s", ifr.ifr_name);
+	tap->nr_attached = tap->nif.nr_queues;
+	r = tap_set_queues(&tap->nif, 1);
+	if (r) {
+		log_err("-n: fd=%d: tap %s: cannot detach its queues: %s; pass one fd only",
+			tap->nif.fd[0], tap->nif.name, strerror(-r));
+		return r;
+	}
+	return set_header(tap);
 }
 
 /* --- life cycle --- */
@@ -396,10 +499,10 @@ static void tap_free(struct tap *tap)
 		log_warn("tap %s: its address could not be taken away", tap->nif.name);
 	if (tap->set_up)
 		set_up(tap, false);
-	if (tap->nif.fd >= 0) {
+	if (tap->nif.nr_queues)
 		tap_set_offload(&tap->nif, 0);
-		close(tap->nif.fd);
-	}
+	while (tap->nif.nr_queues)
+		close(tap->nif.fd[--tap->nif.nr_queues]);
 	if (tap->sock >= 0)
 		close(tap->sock);
 	free(tap->downscript);
@@ -411,7 +514,7 @@ static void tap_close(struct netif *nif)
 	struct tap *tap = to_tap(nif);
 
 	if (tap->downscript)
-		run_script(tap->downscript, nif->name);
+		tap_script(tap->downscript, nif->name);
 	tap_free(tap);
 }
 
@@ -419,6 +522,9 @@ static const struct netif_ops tap_ops = {
 	.send = tap_send,
 	.recv = tap_recv,
 	.set_offload = tap_set_offload,
+	.set_queues = tap_set_queues,
+	.set_link = tap_set_link,
+	.set_hdr_len = tap_set_hdr_len,
 	.close = tap_close,
 };
 
@@ -451,9 +557,18 @@ static int tap_setup(struct tap *tap, const struct tap_config *cfg)
 		return r;
 	}
 	exists = if_exists(tap);
+	if (exists && cfg->bridge) {
+		log_err("-n: bridge=%s: tap %s is there already; add it with: ip link set %s master %s",
+			cfg->bridge, tap->nif.name, tap->nif.name, cfg->bridge);
+		return -EEXIST;
+	}
 	r = open_tun(tap);
 	if (r == 0)
-		r = attach(tap, exists);
+		r = attach(tap, exists, cfg->queues > 1);
+	if (r >= 0) {
+		tap->nr_attached = 1;
+		r = add_queues(tap, cfg, r);
+	}
 	if (r == 0)
 		r = set_header(tap);
 	if (r == 0)
@@ -465,15 +580,19 @@ struct netif *tap_open(const struct tap_config *cfg, int *err)
 {
 	struct tap *tap = calloc(1, sizeof(*tap));
 
-	*err = -ENOMEM;
-	if (!tap)
-		return NULL;
-	tap->nif.ops = &tap_ops;
-	tap->nif.fd = tap->sock = -1;
-	*err = tap_setup(tap, cfg);
-	if (*err < 0) {
-		tap_free(tap);
+	if (!tap) {
+		for (unsigned i = 0; i < cfg->nr_fds; i++)
+			close(cfg->fds[i]);
+		*err = log_no_memory("-n: mode=tap");
 		return NULL;
 	}
-	return &tap->nif;
+	tap->nif.ops = &tap_ops;
+	tap->sock = -1;
+	tap->nif.nr_queues = cfg->nr_fds;
+	memcpy(tap->nif.fd, cfg->fds, sizeof(cfg->fds));
+	*err = cfg->nr_fds ? tap_adopt(tap) : tap_setup(tap, cfg);
+	if (*err == 0)
+		return &tap->nif;
+	tap_free(tap);
+	return NULL;
 }

@@ -50,10 +50,11 @@ static void on_kick(struct loop_src *src, u32 events)
 	u64 count;
 
 	(void)events;
-	if (read(src->fd, &count, sizeof(count)) < 0)
-		return; /* EAGAIN: a stop drained it */
-	pthread_mutex_lock(&dev->lock);
-	if (k->u->be.started && k->armed && virtq_mapped(k->vq))
+	pthread_mutex_lock(
+		&dev->lock); /* also over src->fd: a start may move us to another queue */
+	/* Armed, or it is somebody else's counter now; EAGAIN: a stop drained it. */
+	if (k->u->be.started && k->armed && virtq_mapped(k->vq) &&
+	    read(src->fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
 		serve(k->u, k->vq);
 	pthread_mutex_unlock(&dev->lock);
 }
@@ -75,6 +76,8 @@ static int uservq_start(struct virtio_backend *be, struct virtio_device *dev)
 	for (unsigned i = 0; i < be->nr_vqs && !r; i++) {
 		struct kick_src *k = &u->kick[i];
 
+		k->vq = &dev->vq[be->first_vq + i];
+		k->src.fd = k->vq->kick;
 		if (!k->vq->ready)
 			continue;
 		r = loop_add(dev->m->loop, &k->src, EPOLLIN);
@@ -127,8 +130,7 @@ struct virtio_backend *uservq_new(struct virtio_device *dev, u16 first, u16 nr,
 		struct kick_src *k = &u->kick[i];
 
 		k->u = u;
-		k->vq = &dev->vq[first + i];
-		k->src.fd = k->vq->kick;
+		k->src.fd = -1;
 		k->src.fn = on_kick;
 		k->src.name = dev->ops->name;
 	}

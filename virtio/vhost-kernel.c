@@ -7,6 +7,10 @@
  * that we have to them, and the memory table says which guest addresses lie where in it. "Enable"
  * is VHOST_NET_SET_BACKEND with the tap, "disable" the same with -1, which waits until the worker
  * has let go of the ring. While a tap is attached the kernel refuses NUM and BASE.
+ *
+ * Feature words: Linux 6.17 has an ioctl for 128 bits, before there are 64. IN_ORDER, which such a
+ * kernel offers as well, is not taken: the worker then finds a chain's head by counting descriptors
+ * from BASE on, as if each chain before had one. So a ring could not go from our loop to vhost.
  */
 #include <fcntl.h>
 /* linux/vhost.h pulls it in for nothing used here; virtq.h has its names */
@@ -17,6 +21,7 @@
 
 #include "log.h"
 #include "mem.h"
+#include "uapi/vhost.h"
 #include "virtio/device.h"
 #include "virtio/net.h"
 #include "virtio/vhost.h"
@@ -41,14 +46,28 @@ static int vk_ioctl(struct vhost *vh, unsigned long request, void *arg)
 
 static int vk_get_features(struct vhost *vh, u64 features[2])
 {
-	features[1] = 0; /* nothing of bits 64 to 127 is used here */
+	struct vhost_features_words words = { .count = VHOST_FEATURES_WORDS };
+	int r = vk_ioctl(vh, VHOST_ARRAY_GET_FEATURES, &words);
+
+	/* An older kernel takes it for a question about ring number 2 (count): ENOBUFS. */
+	if (r != -ENOTTY && r != -ENOBUFS) {
+		memcpy(features, words.features, sizeof(words.features));
+		return r;
+	}
+	features[1] = 0;
 	return vk_ioctl(vh, VHOST_GET_FEATURES, &features[0]);
 }
 
 static int vk_set_features(struct vhost *vh, const u64 features[2])
 {
+	struct vhost_features_words words = {
+		.count = VHOST_FEATURES_WORDS,
+		.features = { features[0], features[1] },
+	};
 	u64 word = features[0];
 
+	if (features[1]) /* the kernel has it: it said that it can these */
+		return vk_ioctl(vh, VHOST_ARRAY_SET_FEATURES, &words);
 	return vk_ioctl(vh, VHOST_SET_FEATURES, &word);
 }
 
@@ -163,38 +182,69 @@ static int vhost_open(const char *path, const char *module)
 	return -err;
 }
 
-struct vhost *vhost_net_open(int tap_fd, u16 first, int *err)
+static int set_polling(struct vhost *vh, unsigned poll_us)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < 2 && !r; i++) {
+		struct vhost_vring_state state = { .index = i, .num = poll_us };
+
+		r = vk_ioctl(vh, VHOST_SET_VRING_BUSYLOOP_TIMEOUT, &state);
+	}
+	return r;
+}
+
+/* What has to be asked and set once. *@step is what failed. */
+static int vk_init(struct vhost_kernel *vk, u16 first, unsigned poll_us, const char **step)
+{
+	int r = vk_ioctl(&vk->vh, VHOST_SET_OWNER, NULL);
+
+	*step = "VHOST_SET_OWNER";
+	if (r == 0) {
+		*step = "VHOST_GET_FEATURES";
+		r = vhost_init(&vk->vh, &vhost_kernel_ops, first, 2);
+	}
+	if (r == 0 && !(vk->vh.features[0] & BIT(VIRTIO_B_VERSION_1))) {
+		*step = "VIRTIO_F_VERSION_1";
+		r = -EOPNOTSUPP;
+	}
+	if (r == 0 && poll_us) {
+		*step = "poll_us=: VHOST_SET_VRING_BUSYLOOP_TIMEOUT";
+		r = set_polling(&vk->vh, poll_us);
+	}
+	return r;
+}
+
+struct vhost *vhost_net_open(const struct vhost_net_config *cfg, int tap_fd, u16 first, int *err)
 {
 	struct vhost_kernel *vk = calloc(1, sizeof(*vk));
-	const char *step = "VHOST_SET_OWNER";
+	const char *step;
 
-	*err = -ENOMEM;
 	if (!vk) {
-		log_err("-n: vhost=1: out of memory");
+		if (cfg && cfg->fd >= 0)
+			close(cfg->fd);
+		*err = log_no_memory("-n: vhost=1");
 		return NULL;
 	}
 	vk->tap_fd = tap_fd;
 	vk->vh.err.fd = -1;
 	vk->vh.arbiter[0] = BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) |
 			    BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_VERSION_1);
-	vk->fd = vhost_open(VHOST_NET_PATH, "vhost_net");
+	vk->fd = cfg && cfg->fd >= 0 ? cfg->fd : vhost_open(VHOST_NET_PATH, "vhost_net");
 	if (vk->fd < 0) {
 		*err = vk->fd;
 		free(vk);
 		return NULL;
 	}
-	*err = vk_ioctl(&vk->vh, VHOST_SET_OWNER, NULL);
-	if (*err == 0) {
-		step = "VHOST_GET_FEATURES";
-		*err = vhost_init(&vk->vh, &vhost_kernel_ops, first, 2);
-	}
-	if (*err == 0 && !(vk->vh.features[0] & BIT(VIRTIO_B_VERSION_1))) {
-		step = "VIRTIO_F_VERSION_1";
-		*err = -EOPNOTSUPP;
-	}
+	*err = vk_init(vk, first, cfg ? cfg->poll_us : 0, &step);
 	if (*err == 0)
 		return &vk->vh;
-	log_err("-n: vhost=1: %s: %s: %s", VHOST_NET_PATH, step, strerror(-*err));
+	if (cfg && cfg->fd >= 0)
+		log_err("-n: vhostfd=%d: %s: %s; pass a new fd of %s", cfg->fd, step,
+			strerror(-*err), VHOST_NET_PATH);
+	else
+		log_err("-n: vhost=1: %s: %s: %s; use a newer kernel, or vhost=0", VHOST_NET_PATH,
+			step, strerror(-*err));
 	if (vk->vh.err.fd >= 0)
 		close(vk->vh.err.fd);
 	vk_close(&vk->vh);

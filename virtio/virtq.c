@@ -231,13 +231,13 @@ static int enter_indirect(struct walk *w, const struct vring_desc *d)
 {
 	if (!w->vq->indirect || w->in_indirect || (d->flags & VRING_DESC_F_NEXT))
 		return -EPROTO;
-	if (!d->len || d->len % sizeof(*d) || d->len / sizeof(*d) > INDIRECT_MAX)
+	if (d->len % sizeof(*d) || d->len / sizeof(*d) > INDIRECT_MAX)
 		return -EPROTO;
 	if (d->addr + d->len < d->addr)
 		return -EPROTO;
 	w->in_indirect = true;
 	w->table_gpa = d->addr;
-	w->entries = w->ttl = d->len / sizeof(*d);
+	w->entries = w->ttl = d->len / sizeof(*d); /* 0 entries: the walk finds none */
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "hw/legacy.h"
 #include "log.h"
+#include "virtio/mmio.h"
 #include "vm.h"
 #include "x86.h"
 #include "x86-vm.h"
@@ -119,6 +120,11 @@ void arch_vm_free(struct vm *vm)
 
 int arch_devices(struct vm *vm)
 {
+	static const struct virtio_mmio_layout slots = {
+		.base = X86_VIRTIO_MMIO,
+		.present_port = X86_VIRTIO_PORT,
+		.gsi = X86_VIRTIO_GSIS,
+	};
 	int err = serial_new(&vm->m, vm->console, X86_COM1_PORT, X86_COM1_GSI);
 
 	if (!err)
@@ -127,5 +133,7 @@ int arch_devices(struct vm *vm)
 		err = i8042_new(&vm->m);
 	if (!err)
 		err = power_new(&vm->m, X86_POWER_PORT);
+	if (!err)
+		err = virtio_mmio_slots_new(&vm->m, &slots);
 	return err;
 }

@@ -105,6 +105,7 @@ DefinitionBlock ("", "DSDT", 2, "LKVM", "LKVMDSDT", 1)
 			{
 				Memory32Fixed (ReadWrite, 0xe0000000, 0x00100000)
 				IO (Decode16, 0x0600, 0x0600, 1, 3)
+				IO (Decode16, 0x0608, 0x0608, 1, 1)
 			})
 		}
 
@@ -125,6 +126,112 @@ DefinitionBlock ("", "DSDT", 2, "LKVM", "LKVMDSDT", 1)
 			Name (_CRS, ResourceTemplate ()
 			{
 				IO (Decode16, 0x0070, 0x0070, 1, 2)
+			})
+		}
+
+		// virtio-mmio: all slots are described, the register says which of them hold a device. It is
+		// a port and no flag in this table, because devices are made after the tables.
+		OperationRegion (VREG, SystemIO, 0x0608, 1)
+		Field (VREG, ByteAcc, NoLock, Preserve) { VPRS, 8 }
+		Method (VSTA, 1)
+		{
+			If (VPRS & (1 << Arg0)) { Return (0x0f) }
+			Return (0)
+		}
+
+		Device (VR00)
+		{
+			Name (_HID, "LNRO0005")
+			Name (_UID, 0)
+			Method (_STA) { Return (VSTA (0)) }
+			Name (_CRS, ResourceTemplate ()
+			{
+				Memory32Fixed (ReadWrite, 0xe0100000, 0x00001000)
+				Interrupt (ResourceConsumer, Level, ActiveHigh, Exclusive) { 20 }
+			})
+		}
+
+		Device (VR01)
+		{
+			Name (_HID, "LNRO0005")
+			Name (_UID, 1)
+			Method (_STA) { Return (VSTA (1)) }
+			Name (_CRS, ResourceTemplate ()
+			{
+				Memory32Fixed (ReadWrite, 0xe0101000, 0x00001000)
+				Interrupt (ResourceConsumer, Level, ActiveHigh, Exclusive) { 21 }
+			})
+		}
+
+		Device (VR02)
+		{
+			Name (_HID, "LNRO0005")
+			Name (_UID, 2)
+			Method (_STA) { Return (VSTA (2)) }
+			Name (_CRS, ResourceTemplate ()
+			{
+				Memory32Fixed (ReadWrite, 0xe0102000, 0x00001000)
+				Interrupt (ResourceConsumer, Level, ActiveHigh, Exclusive) { 22 }
+			})
+		}
+
+		Device (VR03)
+		{
+			Name (_HID, "LNRO0005")
+			Name (_UID, 3)
+			Method (_STA) { Return (VSTA (3)) }
+			Name (_CRS, ResourceTemplate ()
+			{
+				Memory32Fixed (ReadWrite, 0xe0103000, 0x00001000)
+				Interrupt (ResourceConsumer, Level, ActiveHigh, Exclusive) { 23 }
+			})
+		}
+
+		Device (VR04)
+		{
+			Name (_HID, "LNRO0005")
+			Name (_UID, 4)
+			Method (_STA) { Return (VSTA (4)) }
+			Name (_CRS, ResourceTemplate ()
+			{
+				Memory32Fixed (ReadWrite, 0xe0104000, 0x00001000)
+				Interrupt (ResourceConsumer, Level, ActiveHigh, Exclusive) { 5 }
+			})
+		}
+
+		Device (VR05)
+		{
+			Name (_HID, "LNRO0005")
+			Name (_UID, 5)
+			Method (_STA) { Return (VSTA (5)) }
+			Name (_CRS, ResourceTemplate ()
+			{
+				Memory32Fixed (ReadWrite, 0xe0105000, 0x00001000)
+				Interrupt (ResourceConsumer, Level, ActiveHigh, Exclusive) { 6 }
+			})
+		}
+
+		Device (VR06)
+		{
+			Name (_HID, "LNRO0005")
+			Name (_UID, 6)
+			Method (_STA) { Return (VSTA (6)) }
+			Name (_CRS, ResourceTemplate ()
+			{
+				Memory32Fixed (ReadWrite, 0xe0106000, 0x00001000)
+				Interrupt (ResourceConsumer, Level, ActiveHigh, Exclusive) { 7 }
+			})
+		}
+
+		Device (VR07)
+		{
+			Name (_HID, "LNRO0005")
+			Name (_UID, 7)
+			Method (_STA) { Return (VSTA (7)) }
+			Name (_CRS, ResourceTemplate ()
+			{
+				Memory32Fixed (ReadWrite, 0xe0107000, 0x00001000)
+				Interrupt (ResourceConsumer, Level, ActiveHigh, Exclusive) { 9 }
 			})
 		}
 	}

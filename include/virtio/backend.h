@@ -17,6 +17,7 @@ struct virtio_backend_ops {
 	/*
 	 * Clears in @features (128 bits) those bits of which this backend is the arbiter and that
 	 * it cannot do. Leaves all others alone: they are not its business. NULL = arbiter of none.
+	 * RING_RESET asks for no more than stop and start in place; who cannot do that clears it.
 	 */
 	void (*features)(struct virtio_backend *be, u64 features[2]);
 

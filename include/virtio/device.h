@@ -9,6 +9,7 @@
  *
  *	start (DRIVER_OK): map rings, wire each ready queue, start backends
  *	stop  (status 0, broken, end of the VM): stop backends, unwire, drain the eventfds
+ *	one queue (enabled late, reset alone): stop its backend, change the queue, start the backend
  *
  * Stop is idempotent and the same for reset, error and shutdown: producers first, wires second.
  * A device that meets a malformed ring or a failing backend is broken: stopped, with
@@ -40,10 +41,12 @@ enum {
 
 /* Feature bit numbers of the ring and the transport, virtio 1.3 section 6 */
 enum {
+	VIRTIO_B_ANY_LAYOUT = 27, /* legacy only */
 	VIRTIO_B_INDIRECT_DESC = 28,
 	VIRTIO_B_EVENT_IDX = 29,
 	VIRTIO_B_VERSION_1 = 32,
 	VIRTIO_B_ACCESS_PLATFORM = 33,
+	VIRTIO_B_RING_RESET = 40,
 };
 
 enum { VIRTIO_ISR_QUEUE = 1, VIRTIO_ISR_CONFIG = 2 };
@@ -76,6 +79,7 @@ struct virtio_device_ops {
 
 struct virtio_transport_ops {
 	const char *name;
+	bool legacy; /* its drivers are of the time before virtio 1.0, see virtio_start_early() */
 
 	/* Doorbell -> kick, call -> interrupt. After an error the core calls unwire. */
 	int (*wire)(struct virtio_transport *tp, struct virtq *vq);
@@ -138,8 +142,22 @@ int virtio_init(struct virtio_device *dev, struct machine *m, const struct virti
 int virtio_add_backend(struct virtio_device *dev, struct virtio_backend *be) __must_check;
 
 /*
- * Sets what is offered: @features, less what the arbiters among the backends cannot do, plus
- * VERSION_1.
+ * Moves the device's backend @be to queues [first, first + nr), @nr 0 = it serves none. Only from
+ * ops->starting, or earlier; ranges must not overlap then.
+ */
+void virtio_move_backend(struct virtio_device *dev, struct virtio_backend *be, u16 first, u16 nr);
+
+/*
+ * Puts each @to[i] in the place of the device's backend @from[i]. If that runs, the new one goes on
+ * where it stopped; the driver notices nothing. From then on @to are the device's and @from the
+ * caller's. On error it is as before, or the device is broken. Device lock held.
+ */
+int virtio_swap_backends(struct virtio_device *dev, struct virtio_backend *const from[],
+			 struct virtio_backend *const to[], unsigned nr) __must_check;
+
+/*
+ * Sets what is offered: @features and RING_RESET, less what the arbiters among the backends cannot
+ * do, plus VERSION_1.
  */
 void virtio_offer(struct virtio_device *dev, const u64 features[2]);
 
@@ -165,6 +183,30 @@ void virtio_set_acked(struct virtio_device *dev, u32 sel, u32 value);
 /* The driver wrote the status register: 0 resets, FEATURES_OK is checked, DRIVER_OK starts. */
 void virtio_set_status(struct virtio_device *dev, u8 status);
 
+/*
+ * A legacy driver may use a queue before it sets DRIVER_OK (virtio 1.3 3.1.2): starts the device,
+ * unless that cannot be. DRIVER_OK then has nothing more to do. A driver that changes features
+ * after that gets them: the device waits for the next kick, or DRIVER_OK.
+ */
+void virtio_start_early(struct virtio_device *dev);
+
+/*
+ * A size for @vq, 0 unless the driver may set it: a power of two up to num_max. Others are ignored.
+ */
+void virtio_queue_size(struct virtq *vq, u64 size);
+
+/*
+ * The driver enables @vq, whose size and addresses are final from here on. On a device that runs it
+ * starts to be served at once; what is wrong with it then breaks the device.
+ */
+void virtio_queue_enable(struct virtio_device *dev, struct virtq *vq);
+
+/*
+ * Resets @vq alone (virtio 1.3 2.6.1): on return it is as after a reset of the device, nobody
+ * touches its ring, and none of its interrupts is pending. The other queues go on.
+ */
+void virtio_queue_reset(struct virtio_device *dev, struct virtq *vq);
+
 /* Reads and writes of config space: beyond its end reads 0 and ignores writes. */
 void virtio_config_read(struct virtio_device *dev, unsigned off, void *data, unsigned len);
 void virtio_config_write(struct virtio_device *dev, unsigned off, const void *data, unsigned len);
@@ -183,9 +225,20 @@ void virtio_stop(struct virtio_device *dev);
 /* --- transports --- */
 
 /*
- * Puts @dev on the machine's PCI bus as a modern virtio-pci device. -ENOSPC, -ENOMEM, or eventfd's
- * error.
+ * Gives @dev its transport. -ENOSPC when there is no more room there, -ENODEV when the machine has
+ * no such place, -ENOMEM, or eventfd's error.
+ */
+int virtio_attach(struct virtio_device *dev, enum virtio_transport_kind kind) __must_check;
+
+/* What users call the kinds: "pci", "pci-legacy", "mmio". 0, or -ENOENT. */
+int virtio_transport_find(const char *name, enum virtio_transport_kind *kind) __must_check;
+
+/*
+ * Each of them: a modern virtio-pci device; a legacy one; a virtio-mmio device in one of the
+ * machine's slots.
  */
 int virtio_pci_attach(struct virtio_device *dev) __must_check;
+int virtio_pci_legacy_attach(struct virtio_device *dev) __must_check;
+int virtio_mmio_attach(struct virtio_device *dev) __must_check;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the two halves of the modern PCI transport share: virtio/pci.c has what the driver sees
- * (capabilities, registers), virtio/pci-wire.c what it does not (doorbells, interrupts). Rank 4.
+ * What the parts of the PCI transports share: virtio/pci.c has what a modern driver sees
+ * (capabilities, registers), virtio/pci-legacy.c what a legacy one does, virtio/pci-wire.c what
+ * neither does (doorbells, interrupts). Rank 4.
  *
  * Locks: the device lock guards registers and wires. irq_lock, below it, guards the ISR status
  * together with the INTx line, so that a read of the ISR waits for no burst of packets and never
@@ -23,6 +24,14 @@ enum { BAR_REGS, BAR_MSIX, BAR_NOTIFY_IO };
 enum { PAGE_COMMON, PAGE_ISR, PAGE_DEVICE, PAGE_NOTIFY, NR_PAGES }; /* of BAR_REGS */
 enum { BELL_MEM, BELL_IO, NR_BELLS };
 
+/* Where doorbells are: at @off of a BAR, for each queue @stride further on. */
+struct pci_bells {
+	bool there, io;
+	u8 bar;
+	u8 match; /* not 0: all are at @off, so many bytes wide, and the value names the queue */
+	u32 off, stride;
+};
+
 struct pci_queue {
 	struct virtio_pci *p;
 	struct virtq *vq;
@@ -40,7 +49,8 @@ struct virtio_pci {
 	struct virtio_transport tp;
 	struct pci_dev pci;
 	struct msix msix;
-	unsigned window; /* offset of the PCI_CFG capability in config space */
+	unsigned window; /* offset of the PCI_CFG capability in config space; 0 = there is none */
+	struct pci_bells bells[NR_BELLS];
 
 	struct {
 		u64 addr;
@@ -57,7 +67,10 @@ struct virtio_pci {
 
 /* --- pci-wire.c; device lock held, where it does not say otherwise --- */
 
-extern const struct virtio_transport_ops virtio_pci_ops;
+extern const struct virtio_transport_ops virtio_pci_ops, virtio_pci_legacy_ops;
+
+/* A doorbell write that no ioeventfd caught. Any number may come as queue @i. */
+void virtio_pci_doorbell(struct virtio_pci *p, u64 i);
 
 /*
  * Queues without wires, vectors set to none. Before anybody else sees @p; virtio_pci_ops.free ends
@@ -80,6 +93,21 @@ void virtio_pci_bar_moved(struct pci_dev *pci, unsigned bar, bool mapped);
 
 /* MSI-X was switched on or off: the calls of running queues go the other way. */
 void virtio_pci_msix_switched(struct virtio_pci *p);
+
+/*
+ * pci.c: makes a device with these @ops whose BARs and capabilities @build declares, after IDs and
+ * class were filled in from @ids. The device's error, or pci_dev_add()'s.
+ */
+struct virtio_pci_ids {
+	u16 device, subsystem;
+	u8 revision;
+};
+int virtio_pci_attach_as(struct virtio_device *dev, const struct virtio_transport_ops *ops,
+			 const struct virtio_pci_ids *ids,
+			 int (*build)(struct virtio_pci *p)) __must_check;
+
+/* For @build, at its end: MSI-X in BAR_MSIX, a vector for each queue and one for config. */
+int virtio_pci_add_msix(struct virtio_pci *p) __must_check;
 
 /* Reads the ISR status: clears it and lowers INTx (virtio 1.3 4.1.4.5.1). Takes irq_lock only. */
 u8 virtio_pci_isr_read(struct virtio_pci *p);

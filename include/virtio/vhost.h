@@ -55,10 +55,16 @@ struct vhost {
 int vhost_init(struct vhost *vh, const struct vhost_ops *ops, u16 first, u16 nr) __must_check;
 extern const struct virtio_backend_ops vhost_backend_ops;
 
+struct vhost_net_config {
+	int fd;           /* of /dev/vhost-net, taken over also on error; -1 = it is opened */
+	unsigned poll_us; /* microseconds that the worker looks for more before it sleeps */
+};
+
 /*
  * vhost-kernel.c: opens /dev/vhost-net for one queue pair on @tap_fd (not owned) and becomes its
- * owner. On error NULL, *@err = -errno, and a message was logged.
+ * owner. @cfg NULL = defaults. On error NULL, *@err = -errno, and a message was logged.
  */
-struct vhost *vhost_net_open(int tap_fd, u16 first, int *err) __must_check;
+struct vhost *vhost_net_open(const struct vhost_net_config *cfg, int tap_fd, u16 first,
+			     int *err) __must_check;
 
 #endif

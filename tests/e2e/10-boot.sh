@@ -3,13 +3,13 @@
 #
 # How a VM ends: by the guest, by a limit, by a signal; and what is left then (nothing).
 #
-# groups: poweroff=10 reboot=30 signals=25 tty=25 smp=10
+# groups: poweroff=10 reboot=30 panic=12 restart=30 signals=25 tty=25 smp=10
 
-# Every end has its status and one line on stderr that says why
+# Every end has its status and one line on stderr that says why (beside the registers of a vCPU that died)
 ended_with() { # NAME OF TEST, VM, STATUS
 	vm_end "$2"
 	same "$1: status $3" "$STATUS" "$3"
-	same "$1: one line on stderr says why" "$(wc -l < "$WORK/$2.err")" 1
+	same "$1: one line on stderr says why" "$(grep -vc ': rip ' "$WORK/$2.err")" 1
 	[[ $(wc -l < "$WORK/$2.err") = 1 ]] || vm_stderr "$2" | diag
 }
 
@@ -33,6 +33,32 @@ reboot()
 		ended_with "reboot=${way%=*}" "re${way%=*}" "${way#*=}"
 		check "reboot=${way%=*}: the guest came up" grep -q '^e2e: up' "$WORK/re${way%=*}.console"
 	done
+}
+
+# The reset that panic=-1 ends in is not taken for one that the guest wanted
+panic()
+{
+	vm_start panic -m 256 -n mode=none
+	vm_up panic || return
+	echo "0 echo c > /proc/sysrq-trigger" >&"${VM_IN[panic]}"
+	ended_with "panic" panic 34
+	check "panic: the console has its line" grep -q 'Kernel panic - not syncing: sysrq' "$WORK/panic.console"
+}
+
+# One lkvm, several lives of the guest, the tap stays
+restart()
+{
+	local life
+
+	vm_start lives -m 256 -n mode=tap,tapif=e2e0,vhost=1 --reboot restart
+	for life in 1 2 3; do
+		vm_up lives || return
+		check "life $life: the guest reaches the host" guest lives "ping -c 2 -W 20 $HOST_IP"
+		same "life $life: the tap is the same" "$(taps)" e2e0
+		[[ $life = 3 ]] || echo "0 reboot -f" >&"${VM_IN[lives]}"
+	done
+	vm_stop lives
+	same "--reboot restart: poweroff ends it: status" "$STATUS" 0
 }
 
 signals()

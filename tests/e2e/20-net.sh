@@ -3,7 +3,7 @@
 #
 # The NIC on a tap, with the data path here (vhost=0) and in the kernel (vhost=1).
 #
-# groups: features=30 userspace=40 vhost=47 big=47
+# groups: features=30 userspace=40 vhost=47 big=47 control=40
 
 # The guest cannot tell who moves its bytes
 features()
@@ -52,6 +52,33 @@ traffic()
 	vm_stop "$vm"
 	same "vhost=$1: poweroff" "$STATUS" 0
 	same "vhost=$1: no tap is left" "$(taps)" ""
+}
+
+# What the control socket changes of a running machine: who moves its packets, its cable, its vCPUs
+control()
+{
+	local who
+
+	vm_start ctl -m 256 -n mode=tap,vhost=0,tapif=e2e0,queues=1
+	vm_up ctl || return
+	check "vhost=0 at first" guest ctl "ping -c 2 -W 20 $HOST_IP"
+	for who in 1 0 1; do
+		check "lkvm net: vhost=$who" "$LKVM" net ctl "vhost=$who"
+		same "vhost=$who: who serves the first queue" \
+			"$("$LKVM" stat -n ctl --json | jq -r '.devices[0].queues[0].backend')" \
+			"$([[ $who = 1 ]] && echo vhost || echo userspace)"
+		check "vhost=$who: ping" guest ctl "ping -c 2 -W 20 $HOST_IP"
+		both_ways "changed to vhost=$who" ctl
+	done
+	check "lkvm net: link=down" "$LKVM" net ctl link=down
+	check "the guest sees it" eventually guest ctl 'grep -qx 0 /sys/class/net/eth0/carrier'
+	check "lkvm net: link=up" "$LKVM" net ctl link=up
+	check "the guest sees that, too" eventually guest ctl 'grep -qx 1 /sys/class/net/eth0/carrier'
+	check "lkvm pause" "$LKVM" pause -n ctl
+	check "lkvm resume" "$LKVM" resume -n ctl
+	check "after all of it: ping" guest ctl "ping -c 2 -W 20 $HOST_IP"
+	vm_stop ctl
+	same "after all of it: poweroff" "$STATUS" 0
 }
 
 both_ways() # TEST VM

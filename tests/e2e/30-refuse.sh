@@ -6,7 +6,7 @@
 #
 # groups: kernels=8 options=12 devices=25
 
-QUICK=${QUICK:-10}	# seconds that "at once" may take; an emulated host is slow
+QUICK=${QUICK:-20}	# seconds that "at once" may take; an emulated host is slow
 
 # refuse NAME 'REGEX REGEX...' ARGUMENT...: each regular expression must match the line (a dot stands for a
 # space). WITH, if set, is

@@ -61,6 +61,7 @@ static void echo_config_write(struct virtio_device *dev, unsigned off, const voi
 {
 	struct echo *e = container_of(dev, struct echo, dev);
 
+	e->bad_writes += !len || off >= sizeof(e->config) || len > sizeof(e->config) - off;
 	for (unsigned i = 0; i < len; i++)
 		if (off + i >= 4 && off + i < 8)
 			((u8 *)&e->config)[off + i] = ((const u8 *)data)[i];
@@ -131,7 +132,7 @@ static int echo_build(struct echo *e, struct machine *m, unsigned nr_vqs, unsign
 	e->dev.config = &e->config;
 	e->dev.config_len = sizeof(e->config);
 	e->max_iov = VIRTQ_MAX_IOV;
-	return virtio_pci_attach(&e->dev);
+	return virtio_attach(&e->dev, m->transport);
 }
 
 int echo_new(struct machine *m, unsigned nr_vqs, unsigned vq_size, struct echo **out)

@@ -65,11 +65,21 @@ void *fake_ptr(struct fake_driver *drv, u64 gpa, u64 len)
 
 u64 fake_common_read(struct fake_driver *drv, unsigned reg, unsigned len)
 {
+	return drv->tp->read(drv, reg, len);
+}
+
+void fake_common_write(struct fake_driver *drv, unsigned reg, unsigned len, u64 value)
+{
+	drv->tp->write(drv, reg, len, value);
+}
+
+static u64 pci_read(struct fake_driver *drv, unsigned reg, unsigned len)
+{
 	return fake_guest_read(drv->fm, false, drv->common + reg, len);
 }
 
 /* 64-bit registers as two of 32, as most drivers do (4.1.3.1). */
-void fake_common_write(struct fake_driver *drv, unsigned reg, unsigned len, u64 value)
+static void pci_write(struct fake_driver *drv, unsigned reg, unsigned len, u64 value)
 {
 	if (len == 8) {
 		fake_guest_write(drv->fm, false, drv->common + reg, (u32)value, 4);
@@ -79,19 +89,42 @@ void fake_common_write(struct fake_driver *drv, unsigned reg, unsigned len, u64 
 	fake_guest_write(drv->fm, false, drv->common + reg, value, len);
 }
 
+static u64 config_addr(struct fake_driver *drv)
+{
+	return drv->tp->config ? drv->tp->config(drv) : drv->config;
+}
+
 u64 fake_config_read(struct fake_driver *drv, unsigned off, unsigned len)
 {
-	return fake_guest_read(drv->fm, false, drv->config + off, len);
+	return fake_guest_read(drv->fm, drv->tp->legacy, config_addr(drv) + off, len);
 }
 
 void fake_config_write(struct fake_driver *drv, unsigned off, unsigned len, u64 value)
 {
-	fake_guest_write(drv->fm, false, drv->config + off, value, len);
+	fake_guest_write(drv->fm, drv->tp->legacy, config_addr(drv) + off, value, len);
+}
+
+static u8 pci_isr(struct fake_driver *drv)
+{
+	return (u8)fake_guest_read(drv->fm, false, drv->isr, 1);
 }
 
 u8 fake_isr_read(struct fake_driver *drv)
 {
-	return (u8)fake_guest_read(drv->fm, false, drv->isr, 1);
+	u8 isr = drv->tp->isr(drv);
+
+	drv->isr_config += !!(isr & VIRTIO_ISR_CONFIG);
+	return isr;
+}
+
+bool fake_isr_queue(struct fake_driver *drv)
+{
+	bool queue;
+
+	drv->isr_seen |= fake_isr_read(drv);
+	queue = drv->isr_seen & VIRTIO_ISR_QUEUE;
+	drv->isr_seen = 0;
+	return queue;
 }
 
 u8 fake_driver_status(struct fake_driver *drv)
@@ -137,7 +170,7 @@ static void take_cap(struct fake_driver *drv, unsigned cap)
 	}
 }
 
-void fake_driver_find_caps(struct fake_driver *drv)
+static void pci_find(struct fake_driver *drv)
 {
 	unsigned cap = fake_pci_cap(drv->fm, drv->slot, PCI_CAP_ID_MSIX, 0);
 	bool io;
@@ -154,35 +187,68 @@ void fake_driver_find_caps(struct fake_driver *drv)
 		unsigned n = drv->opts.mem_doorbell ? drv->nr_notify - 1 : 0;
 
 		fake_common_write(drv, VP_QSELECT, 2, i);
+		drv->vq[i].bell_len = 2;
 		drv->vq[i].bell_io = drv->notify[n].io;
 		drv->vq[i].bell_addr = drv->notify[n].addr +
 				       fake_common_read(drv, VP_QNOFF, 2) * drv->notify_multiplier;
 	}
 }
 
-bool fake_driver_probe(struct fake_driver *drv, struct fake_machine *fm, u16 virtio_id,
-		       const struct fake_driver_opts *opts)
+bool fake_pci_find(struct fake_driver *drv, u32 want)
 {
-	u32 want = 0x1af4 | (0x1040u + virtio_id) << 16;
+	struct fake_machine *fm = drv->fm;
 
-	memset(drv, 0, sizeof(*drv));
-	drv->fm = fm;
-	if (opts)
-		drv->opts = *opts;
-	drv->next_mem = ARENA_LOW;
-	drv->next_high = ARENA_HIGH;
 	while (drv->slot < PCI_MAX_SLOTS && fake_pci_read(fm, drv->slot, PCI_VENDOR_ID, 4) != want)
 		drv->slot++;
 	if (drv->slot == PCI_MAX_SLOTS)
 		return false;
 	if (fake_ecam_read(fm, drv->slot, PCI_VENDOR_ID, 4) != want)
 		fatal("ECAM and ports show different devices");
-	fake_driver_find_caps(drv);
+	return true;
+}
+
+static bool pci_probe(struct fake_driver *drv, u16 virtio_id)
+{
+	if (!fake_pci_find(drv, 0x1af4 | (0x1040u + virtio_id) << 16))
+		return false;
+	pci_find(drv);
 	if (!drv->common || !drv->isr || !drv->nr_notify)
 		fatal("a virtio capability is missing");
 	drv->nr_vqs = (unsigned)fake_common_read(drv, VP_NUMQ, 2);
-	fake_driver_find_caps(drv); /* now with the queues */
+	pci_find(drv); /* now with the queues */
 	return true;
+}
+
+const struct fake_transport_ops fake_pci_transport = {
+	.probe = pci_probe,
+	.find = pci_find,
+	.read = pci_read,
+	.write = pci_write,
+	.isr = pci_isr,
+};
+
+void fake_driver_find_caps(struct fake_driver *drv)
+{
+	drv->tp->find(drv);
+}
+
+bool fake_driver_probe(struct fake_driver *drv, struct fake_machine *fm, u16 virtio_id,
+		       const struct fake_driver_opts *opts)
+{
+	static const struct fake_transport_ops *const transports[] = {
+		[VIRTIO_ON_PCI] = &fake_pci_transport,
+		[VIRTIO_ON_PCI_LEGACY] = &fake_legacy_transport,
+		[VIRTIO_ON_MMIO] = &fake_mmio_transport,
+	};
+
+	memset(drv, 0, sizeof(*drv));
+	drv->fm = fm;
+	drv->tp = transports[fm->m.transport];
+	if (opts)
+		drv->opts = *opts;
+	drv->next_mem = ARENA_LOW;
+	drv->next_high = ARENA_HIGH;
+	return drv->tp->probe(drv, virtio_id);
 }
 
 /* --- bringing it up, virtio 1.3 3.1.1 --- */
@@ -231,6 +297,8 @@ bool fake_driver_negotiate(struct fake_driver *drv)
 		fake_common_write(drv, VP_GFSELECT, 4, sel);
 		fake_common_write(drv, VP_GF, 4, (u32)(drv->features[sel / 2] >> (sel % 2 * 32)));
 	}
+	if (drv->tp->legacy)
+		return true;
 	set_status(drv, VIRTIO_S_FEATURES_OK);
 	return fake_driver_status(drv) & VIRTIO_S_FEATURES_OK;
 }
@@ -287,16 +355,32 @@ void fake_driver_setup_irqs(struct fake_driver *drv)
 		fatal("no config vector");
 }
 
+bool fake_driver_reset_vq(struct fake_driver *drv, unsigned i)
+{
+	fake_common_write(drv, VP_QSELECT, 2, i);
+	fake_common_write(drv, VP_QRESET, 2, 1);
+	return !fake_common_read(drv, VP_QRESET, 2) && !fake_common_read(drv, VP_QENABLE, 2);
+}
+
 u64 fake_driver_config_irqs(struct fake_driver *drv)
 {
+	if (drv->opts.intx) {
+		drv->isr_seen |= fake_isr_read(drv);
+		return drv->isr_config;
+	}
 	return fake_hv_msi_count(&drv->fm->hv, fake_msix_addr(drv, 0), fake_msix_data(drv, 0));
+}
+
+u8 fake_status_ok(const struct fake_driver *drv)
+{
+	return VIRTIO_S_ACKNOWLEDGE | VIRTIO_S_DRIVER | VIRTIO_S_DRIVER_OK |
+	       (drv->tp->legacy ? 0 : VIRTIO_S_FEATURES_OK);
 }
 
 bool fake_driver_start(struct fake_driver *drv)
 {
 	set_status(drv, VIRTIO_S_DRIVER_OK);
-	return fake_driver_status(drv) ==
-	       (VIRTIO_S_ACKNOWLEDGE | VIRTIO_S_DRIVER | VIRTIO_S_FEATURES_OK | VIRTIO_S_DRIVER_OK);
+	return fake_driver_status(drv) == fake_status_ok(drv);
 }
 
 bool fake_driver_restart(struct fake_driver *drv)

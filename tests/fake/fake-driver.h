@@ -51,12 +51,31 @@
 #define FAKE_IO        0x1000ULL
 #define FAKE_IO_SIZE   0x1000ULL
 #define FAKE_CONF1     0xcf8ULL
-#define FAKE_INTX      16 /* GSIs of the four INTx lines */
+#define FAKE_INTX      16            /* GSIs of the four INTx lines */
+#define FAKE_SLOTS     0xc0000000ULL /* of virtio-mmio */
+#define FAKE_SLOT_GSI  4             /* of the first one, one up for each */
+#define FAKE_PRESENT   0x608ULL
 
 struct fake_machine_opts {
 	u64 span_limit; /* mem_span() returns at most so many bytes */
 	bool no_io;     /* no I/O space and no ports for config space, as on arm64 */
 };
+
+/*
+ * Where devices of the machines made from now on hang, and so how the driver finds them: a test
+ * runs over each transport in a process of its own. VIRTIO_ON_PCI at first.
+ */
+extern enum virtio_transport_kind fake_transport;
+
+/* A test over another transport: defines it, and names it in TAP_RUN()'s list. */
+/* clang-format off */
+#define FAKE_ON_MMIO(t) static void mmio_##t(void) { fake_transport = VIRTIO_ON_MMIO; t(); }
+#define FAKE_ON_LEGACY(t) \
+	static void legacy_##t(void) { fake_transport = VIRTIO_ON_PCI_LEGACY; t(); }
+#define FAKE_LIST(t)    T(t),
+#define FAKE_LIST_MMIO(t) T(mmio_##t),
+#define FAKE_LIST_LEGACY(t) T(legacy_##t),
+/* clang-format on */
 
 struct fake_machine {
 	struct machine m;
@@ -85,6 +104,12 @@ u32 fake_pci_read(struct fake_machine *fm, unsigned slot, unsigned off, unsigned
 void fake_pci_write(struct fake_machine *fm, unsigned slot, unsigned off, unsigned len, u32 value);
 u32 fake_ecam_read(struct fake_machine *fm, unsigned slot, unsigned off, unsigned len);
 void fake_ecam_write(struct fake_machine *fm, unsigned slot, unsigned off, unsigned len, u32 value);
+
+/*
+ * Sets drv->slot to the first slot with these IDs (vendor | device << 16). False = there is none.
+ */
+struct fake_driver;
+bool fake_pci_find(struct fake_driver *drv, u32 ids);
 
 /* Offset in config space of the @nth (from 0) capability with @id, 0 = none. */
 unsigned fake_pci_cap(struct fake_machine *fm, unsigned slot, u8 id, unsigned nth);
@@ -115,6 +140,7 @@ enum {
 	VP_QDESC = 32,
 	VP_QAVAIL = 40,
 	VP_QUSED = 48,
+	VP_QRESET = 58,
 };
 
 #define FAKE_INDIRECT_MAX 64 /* longer chains are laid out directly */
@@ -123,7 +149,7 @@ struct fake_driver_opts {
 	u16 size;          /* of each ring; 0 = what the device offers */
 	bool no_event_idx; /* do not accept these, also if they are offered */
 	bool no_indirect;
-	bool intx;          /* leave MSI-X off */
+	bool intx;          /* leave MSI-X off; always so on MMIO */
 	bool slow_doorbell; /* write doorbells to the bus, as if there were no ioeventfd */
 	bool mem_doorbell;  /* prefer the doorbell in memory to the one in I/O space */
 	bool rings_high;    /* rings above 4 GiB */
@@ -158,16 +184,35 @@ struct fake_vq {
 
 	u64 bell_addr;
 	bool bell_io;
+	u8 bell_len;
 	u64 irqs_seen;
 	u64 nr_rings, nr_rings_spared; /* doorbells rung, and those that the device did not want */
 	unsigned errors;               /* used elements that name no chain in flight */
 };
 
+/* What differs between transports. Registers go by the names that they have on PCI. */
+struct fake_transport_ops {
+	/* No FEATURES_OK, no VERSION_1, rings of one piece, all registers in I/O space. */
+	bool legacy;
+	bool (*probe)(struct fake_driver *drv, u16 virtio_id);
+	void (*find)(struct fake_driver *drv); /* addresses of registers and doorbells */
+	u64 (*read)(struct fake_driver *drv, unsigned reg, unsigned len);
+	void (*write)(struct fake_driver *drv, unsigned reg, unsigned len, u64 value);
+	u8 (*isr)(struct fake_driver *drv);     /* reads and acknowledges */
+	u64 (*config)(struct fake_driver *drv); /* where it begins; NULL = at drv->config */
+};
+extern const struct fake_transport_ops fake_pci_transport, fake_mmio_transport,
+	fake_legacy_transport;
+
 struct fake_driver {
 	struct fake_machine *fm;
+	const struct fake_transport_ops *tp;
 	struct fake_driver_opts opts;
 	unsigned slot;
 	u64 common, isr, config, msix_table; /* addresses on the mmio bus */
+	u8 isr_seen;                         /* bits of the ISR that were read and not asked for */
+	u64 isr_config;                      /* how often the config bit was among them */
+	u32 queue_sel, feature_sel[2];       /* of transports that cannot be asked */
 	u32 config_len;
 	struct {
 		u64 addr;
@@ -212,11 +257,17 @@ void fake_driver_setup_irqs(struct fake_driver *drv);
 /* Makes an empty ring for queue @i and enables it. */
 void fake_driver_setup_vq(struct fake_driver *drv, unsigned i);
 
+/* Resets queue @i alone, by RING_RESET. True when it then reads as reset and not enabled. */
+bool fake_driver_reset_vq(struct fake_driver *drv, unsigned i);
+
 /* DRIVER_OK. True when the device is then running, without NEEDS_RESET. */
 bool fake_driver_start(struct fake_driver *drv);
 
 /* Negotiate to start again, as after fake_driver_reset() or a rebind of the driver. */
 bool fake_driver_restart(struct fake_driver *drv);
+
+/* Status of a device that runs: 0xf, 7 on legacy. */
+u8 fake_status_ok(const struct fake_driver *drv);
 
 u8 fake_driver_status(struct fake_driver *drv);
 u64 fake_common_read(struct fake_driver *drv, unsigned reg, unsigned len);
@@ -224,6 +275,8 @@ void fake_common_write(struct fake_driver *drv, unsigned reg, unsigned len, u64 
 u64 fake_config_read(struct fake_driver *drv, unsigned off, unsigned len);
 void fake_config_write(struct fake_driver *drv, unsigned off, unsigned len, u64 value);
 u8 fake_isr_read(struct fake_driver *drv);
+/* Without MSI-X: was the queue bit there since the last call? Never mind who read the ISR. */
+bool fake_isr_queue(struct fake_driver *drv);
 
 /* Vector @v as the guest's table has it: its message, its mask bit. */
 void fake_msix_mask(struct fake_driver *drv, unsigned v, bool masked);

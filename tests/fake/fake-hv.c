@@ -163,19 +163,40 @@ static int fake_msi_route(struct hv *hv, u32 gsi, const struct msi_msg *msg)
 	return r;
 }
 
-static int bell_find(const struct fake_hv *fh, u64 addr, bool pio)
+/* The doorbell that a write rings; one without match takes any value and width. */
+static int bell_find(const struct fake_hv *fh, const struct doorbell *w)
 {
-	for (unsigned i = 0; i < fh->nr_bells; i++)
-		if (fh->bell[i].db.addr == addr && fh->bell[i].db.pio == pio)
+	for (unsigned i = 0; i < fh->nr_bells; i++) {
+		const struct doorbell *db = &fh->bell[i].db;
+
+		if (db->addr != w->addr || db->pio != w->pio)
+			continue;
+		if (!db->match || (db->len == w->len && db->value == w->value))
 			return (int)i;
+	}
 	return -1;
+}
+
+/* KVM's rule: at one address either one for all writes, or some that differ. */
+static bool bell_taken(const struct fake_hv *fh, const struct doorbell *new)
+{
+	for (unsigned i = 0; i < fh->nr_bells; i++) {
+		const struct doorbell *db = &fh->bell[i].db;
+
+		if (db->addr == new->addr && db->pio == new->pio &&
+		    (!new->match || !db->match || (db->len == new->len && db->value == new->value)))
+			return true;
+	}
+	return false;
 }
 
 static int bell_on(struct fake_hv *fh, const struct doorbell *db, int fd)
 {
 	if (fd < 0)
 		return misuse(fh, -EINVAL);
-	if (bell_find(fh, db->addr, db->pio) >= 0)
+	if (db->match && db->len != 1 && db->len != 2 && db->len != 4 && db->len != 8)
+		return misuse(fh, -EINVAL);
+	if (bell_taken(fh, db))
 		return misuse(fh, -EEXIST);
 	if (call_fails(fh))
 		return failure(fh);
@@ -187,9 +208,9 @@ static int bell_on(struct fake_hv *fh, const struct doorbell *db, int fd)
 
 static int bell_off(struct fake_hv *fh, const struct doorbell *db, int fd)
 {
-	int i = bell_find(fh, db->addr, db->pio);
+	int i = bell_find(fh, db);
 
-	if (i < 0 || fh->bell[i].fd != fd)
+	if (i < 0 || fh->bell[i].fd != fd || fh->bell[i].db.match != db->match)
 		return misuse(fh, -ENOENT);
 	fh->bell[i] = fh->bell[--fh->nr_bells];
 	return 0;
@@ -261,14 +282,17 @@ u64 fake_hv_msi_count(struct fake_hv *fh, u64 addr, u32 data)
 	return count;
 }
 
-bool fake_hv_doorbell(struct fake_hv *fh, u64 addr, bool pio)
+bool fake_hv_doorbell(struct fake_hv *fh, u64 addr, bool pio, u32 value, u8 len)
 {
+	const struct doorbell write_to = {
+		.addr = addr, .pio = pio, .match = true, .len = len, .value = value
+	};
 	u64 one = 1;
 	bool hit;
 	int i;
 
 	pthread_mutex_lock(&fh->lock);
-	i = bell_find(fh, addr, pio);
+	i = bell_find(fh, &write_to);
 	hit = i >= 0 && write(fh->bell[i].fd, &one, sizeof(one)) == sizeof(one);
 	pthread_mutex_unlock(&fh->lock);
 	return hit;

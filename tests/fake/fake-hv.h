@@ -66,10 +66,10 @@ unsigned fake_hv_deliver(struct fake_hv *fh);
 u64 fake_hv_msi_count(struct fake_hv *fh, u64 addr, u32 data);
 
 /*
- * A guest's write to @addr: signals the doorbell there. False = there is none, the write exits to
- * the bus.
+ * A guest's write of @value, @len bytes wide, to @addr: signals the doorbell there. False = there
+ * is none for it, the write exits to the bus.
  */
-bool fake_hv_doorbell(struct fake_hv *fh, u64 addr, bool pio);
+bool fake_hv_doorbell(struct fake_hv *fh, u64 addr, bool pio, u32 value, u8 len);
 
 /* The level of pin @gsi now. */
 bool fake_hv_level(struct fake_hv *fh, u32 gsi);

@@ -10,8 +10,11 @@
 
 #include "fake-driver.h"
 #include "hw/pci.h"
+#include "virtio/mmio.h"
 
 #define IDLE_ROUNDS 100000
+
+enum virtio_transport_kind fake_transport;
 
 static void fatal(const char *what)
 {
@@ -41,7 +44,13 @@ void fake_machine_init(struct fake_machine *fm, const struct fake_machine_opts *
 		.intx_gsi = { FAKE_INTX, FAKE_INTX + 1, FAKE_INTX + 2, FAKE_INTX + 3 },
 	};
 
+	struct virtio_mmio_layout slots = { .base = FAKE_SLOTS,
+					    .present_port = io ? FAKE_PRESENT : 0 };
+
 	memset(fm, 0, sizeof(*fm));
+	for (unsigned i = 0; i < VIRTIO_MMIO_SLOTS; i++)
+		slots.gsi[i] = FAKE_SLOT_GSI + i;
+	fm->m.transport = fake_transport;
 	fake_hv_init(&fm->hv);
 	bus_init(&fm->m.pio);
 	bus_init(&fm->m.mmio);
@@ -57,6 +66,8 @@ void fake_machine_init(struct fake_machine *fm, const struct fake_machine_opts *
 	fm->m.mem.span_limit = opts ? opts->span_limit : 0;
 	if (!pci_root_new(&fm->m, &layout))
 		fatal("no PCI root");
+	if (virtio_mmio_slots_new(&fm->m, &slots))
+		fatal("no virtio-mmio slots");
 }
 
 void fake_machine_free(struct fake_machine *fm)
@@ -92,7 +103,7 @@ void fake_machine_run(struct fake_machine *fm)
 
 bool fake_guest_write(struct fake_machine *fm, bool pio, u64 addr, u64 value, unsigned len)
 {
-	if (fake_hv_doorbell(&fm->hv, addr, pio))
+	if (fake_hv_doorbell(&fm->hv, addr, pio, (u32)value, (u8)len))
 		return true;
 	bus_write(pio ? &fm->m.pio : &fm->m.mmio, addr, &value, len);
 	return false;

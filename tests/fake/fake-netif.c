@@ -10,7 +10,7 @@ static struct fake_netif *to_fake(struct netif *nif)
 	return container_of(nif, struct fake_netif, nif);
 }
 
-static long fake_send(struct netif *nif, const struct iovec *iov, unsigned nr)
+static long fake_send(struct netif *nif, unsigned queue, const struct iovec *iov, unsigned nr)
 {
 	struct fake_netif *fn = to_fake(nif);
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = nr };
@@ -23,13 +23,13 @@ static long fake_send(struct netif *nif, const struct iovec *iov, unsigned nr)
 		fn->fail_send = 0;
 		return r;
 	}
-	n = sendmsg(nif->fd, &msg, MSG_NOSIGNAL);
+	n = sendmsg(nif->fd[queue], &msg, MSG_NOSIGNAL);
 	return n < 0 ? -errno : n;
 }
 
-static long fake_recv(struct netif *nif, const struct iovec *iov, unsigned nr)
+static long fake_recv(struct netif *nif, unsigned queue, const struct iovec *iov, unsigned nr)
 {
-	ssize_t n = readv(nif->fd, iov, (int)nr);
+	ssize_t n = readv(nif->fd[queue], iov, (int)nr);
 
 	to_fake(nif)->nr_recvs++;
 	return n < 0 ? -errno : n;
@@ -46,6 +46,33 @@ static int fake_set_offload(struct netif *nif, u64 features)
 	return 0;
 }
 
+static int fake_set_queues(struct netif *nif, unsigned nr)
+{
+	struct fake_netif *fn = to_fake(nif);
+
+	if (!nr || nr > nif->nr_queues)
+		abort();
+	if (fn->fail_queues)
+		return fn->fail_queues;
+	fn->nr_active = nr;
+	return 0;
+}
+
+static int fake_set_link(struct netif *nif, bool up)
+{
+	struct fake_netif *fn = to_fake(nif);
+
+	if (!fn->fail_link)
+		fn->link_down = !up;
+	return fn->fail_link;
+}
+
+static int fake_set_hdr_len(struct netif *nif, unsigned len)
+{
+	to_fake(nif)->hdr_len = len;
+	return 0;
+}
+
 static void fake_close(struct netif *nif)
 {
 	struct fake_netif *fn = to_fake(nif);
@@ -53,7 +80,8 @@ static void fake_close(struct netif *nif)
 	if (fn->closed)
 		*fn->closed = true;
 	fake_netif_unplug(fn);
-	close(nif->fd);
+	for (unsigned i = 0; i < nif->nr_queues; i++)
+		close(nif->fd[i]);
 	free(fn);
 }
 
@@ -61,21 +89,22 @@ static const struct netif_ops fake_ops = {
 	.send = fake_send,
 	.recv = fake_recv,
 	.set_offload = fake_set_offload,
+	.set_queues = fake_set_queues,
+	.set_link = fake_set_link,
+	.set_hdr_len = fake_set_hdr_len,
 	.close = fake_close,
 };
 
-struct fake_netif *fake_netif_new(void)
+struct fake_netif *fake_netif_new(unsigned queues)
 {
 	struct fake_netif *fn = calloc(1, sizeof(*fn));
-	int fd[2];
 
-	if (!fn || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) < 0) {
-		perror("fake_netif");
-		exit(1);
-	}
+	if (!fn)
+		abort();
+	fn->nr_active = 1;
 	fn->nif = (struct netif){
 		.ops = &fake_ops,
-		.fd = fd[0],
+		.nr_queues = queues,
 		.features = BIT(NET_B_CSUM) | BIT(NET_B_GUEST_CSUM) | BIT(NET_B_GUEST_TSO4) |
 			    BIT(NET_B_GUEST_TSO6) | BIT(NET_B_GUEST_ECN) | BIT(NET_B_HOST_TSO4) |
 			    BIT(NET_B_HOST_TSO6) | BIT(NET_B_HOST_ECN) | BIT(NET_B_GUEST_USO4) |
@@ -83,7 +112,17 @@ struct fake_netif *fake_netif_new(void)
 		.mtu = 1500,
 		.name = "fake0",
 	};
-	fn->peer = fd[1];
+	for (unsigned i = 0; i < queues; i++) {
+		int fd[2];
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) < 0) {
+			perror("fake_netif");
+			exit(1);
+		}
+		fn->nif.fd[i] = fd[0];
+		fn->peer[i] = fd[1];
+	}
+	fn->hdr_len = NET_HDR_LEN;
 	return fn;
 }
 
@@ -91,32 +130,35 @@ bool fake_netif_inject(struct fake_netif *fn, const void *frame, u32 len)
 {
 	/* like a tap, which leaves num_buffers as it was: garbage */
 	u8 hdr[NET_HDR_LEN] = { [10] = 0x5a, [11] = 0xa5 };
-	struct iovec iov[2] = { { hdr, sizeof(hdr) }, { (void *)frame, len } };
+	struct iovec iov[2] = { { hdr, fn->hdr_len }, { (void *)frame, len } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 
-	return sendmsg(fn->peer, &msg, MSG_NOSIGNAL) == (ssize_t)(len + sizeof(hdr));
+	return sendmsg(fn->peer[fn->queue], &msg, MSG_NOSIGNAL) == (ssize_t)(len + fn->hdr_len);
 }
 
 long fake_netif_take(struct fake_netif *fn, void *hdr, void *frame, u32 room)
 {
 	u8 own[NET_HDR_LEN];
-	struct iovec iov[2] = { { hdr ? hdr : own, NET_HDR_LEN }, { frame, room } };
-	ssize_t n = readv(fn->peer, iov, 2);
+	struct iovec iov[2] = { { hdr ? hdr : own, fn->hdr_len }, { frame, room } };
+	ssize_t n = readv(fn->peer[fn->queue], iov, 2);
 
-	return n < NET_HDR_LEN ? -1 : n - NET_HDR_LEN;
+	return n < (ssize_t)fn->hdr_len ? -1 : n - fn->hdr_len;
 }
 
 void fake_netif_drain(struct fake_netif *fn)
 {
 	u8 byte;
 
-	while (recv(fn->peer, &byte, 1, 0) > 0 || recv(fn->nif.fd, &byte, 1, 0) > 0)
-		;
+	for (unsigned i = 0; i < fn->nif.nr_queues; i++)
+		while (recv(fn->peer[i], &byte, 1, 0) > 0 || recv(fn->nif.fd[i], &byte, 1, 0) > 0)
+			;
 }
 
 void fake_netif_unplug(struct fake_netif *fn)
 {
-	if (fn->peer >= 0)
-		close(fn->peer);
-	fn->peer = -1;
+	for (unsigned i = 0; i < fn->nif.nr_queues; i++) {
+		if (fn->peer[i] >= 0)
+			close(fn->peer[i]);
+		fn->peer[i] = -1;
+	}
 }

@@ -32,7 +32,11 @@ struct fake_nic {
 	enum nic_kind kind;
 	struct fake_machine fm;
 	struct fake_netif *fn;
-	struct fake_vhost *fv; /* NULL with NIC_USER */
+	unsigned nr_pairs;
+	unsigned pair; /* the one that the functions below use, see fake_nic_use() */
+	u64 vhost_features;
+	struct fake_vhost *fvs[NETIF_MAX_QUEUES]; /* of each pair; NULL = never made */
+	struct fake_vhost *fv;                    /* of the first one */
 	struct virtio_device *dev;
 	struct fake_driver drv;
 	struct nic_buf buf[NIC_BUFS];
@@ -47,10 +51,17 @@ extern const u8 fake_nic_mac[6];
 /* What the next open("/dev/vhost-net") is connected to. */
 extern struct fake_vhost *fake_nic_dev_vhost;
 
-/* Machine and device, without a driver. @vhost_features 0 = FAKE_VHOST_FEATURES. */
+/*
+ * Machine and device of one queue pair or several, without a driver. @vhost_features 0 =
+ * FAKE_VHOST_FEATURES.
+ */
 void fake_nic_init(struct fake_nic *nic, enum nic_kind kind, u64 vhost_features);
+void fake_nic_init_pairs(struct fake_nic *nic, enum nic_kind kind, u64 vhost_features,
+			 unsigned pairs);
 
 /* With its driver running. @opts NULL = defaults. */
+void fake_nic_open_pairs(struct fake_nic *nic, enum nic_kind kind,
+			 const struct fake_driver_opts *opts, unsigned pairs);
 void fake_nic_open(struct fake_nic *nic, enum nic_kind kind, const struct fake_driver_opts *opts);
 
 /* Ends and frees all; fails the test when rules were broken on the way. */
@@ -59,7 +70,27 @@ void fake_nic_free(struct fake_nic *nic);
 /* The driver starts from reset again, with empty rings. False = the device does not run then. */
 bool fake_nic_restart(struct fake_nic *nic);
 
+/*
+ * Makes what the device finds when it opens the vhost of @pair. It is made then, too; this is for a
+ * test that counts calls.
+ */
+void fake_nic_make_vhost(struct fake_nic *nic, unsigned pair);
+
 /* --- the guest --- */
+
+/* From now on guest and wire use queue pair @pair, 0 at first. */
+void fake_nic_use(struct fake_nic *nic, unsigned pair);
+
+/*
+ * Sends a command on the control queue, its readable bytes cut at every @cut bytes. The answer, or
+ * -1 when there is none, and -2 when the device wrote more or less than it.
+ */
+int fake_nic_ctrl(struct fake_nic *nic, const void *cmd, u32 len, u32 cut);
+#define NIC_CTRL(nic, cut, ...) \
+	({ \
+		const u8 ctrl_cmd[] = { __VA_ARGS__ }; \
+		fake_nic_ctrl(nic, ctrl_cmd, sizeof(ctrl_cmd), cut); \
+	})
 
 /*
  * Posts @n receive buffers; each is a chain with the given segment lengths (the last one is 0), or

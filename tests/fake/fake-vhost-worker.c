@@ -185,6 +185,12 @@ static void give_up(struct fake_vring *r)
 
 /* --- frames --- */
 
+/* As the kernel's vhost-net has it. */
+static u64 hdr_len(const struct fake_vhost *fv)
+{
+	return has(fv, NET_B_MRG_RXBUF) || has(fv, VIRTIO_B_VERSION_1) ? 12 : 10;
+}
+
 static void run_tx(struct fake_vhost *fv, struct fake_vring *r)
 {
 	struct iovec iov[MAX_IOV];
@@ -202,8 +208,8 @@ static void run_tx(struct fake_vhost *fv, struct fake_vring *r)
 				return;
 			}
 			/* what a tap would answer EINVAL to is dropped */
-			if (c.out_len >= NET_HDR_LEN + 14 &&
-			    c.out_len <= NET_HDR_LEN + NET_MAX_FRAME &&
+			if (c.out_len >= hdr_len(fv) + 14 &&
+			    c.out_len <= hdr_len(fv) + NET_MAX_FRAME &&
 			    sendmsg(fv->backend, &msg, MSG_NOSIGNAL) < 0 && errno == EAGAIN) {
 				r->last_avail--;
 				r->waiting = true;
@@ -288,7 +294,8 @@ static bool rx_frame(struct fake_vhost *fv, struct fake_vring *r)
 	kicks(fv, r, false);
 	if (readv(fv->backend, iov, (int)nr_iov) != len)
 		abort(); /* nobody else reads there */
-	set_num_buffers(iov, nr_iov, has(fv, NET_B_MRG_RXBUF) ? (u16)n : 1);
+	if (hdr_len(fv) == 12)
+		set_num_buffers(iov, nr_iov, has(fv, NET_B_MRG_RXBUF) ? (u16)n : 1);
 	publish(fv, r, (unsigned)n);
 	return true;
 }

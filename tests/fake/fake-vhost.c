@@ -11,6 +11,7 @@
 
 #include "fake-vhost.h"
 #include "fake-vhost-worker.h"
+#include "uapi/vhost.h"
 #include "virtio/net.h"
 
 static struct fake_vhost *to_fake(struct vhost *vh)
@@ -251,6 +252,23 @@ static int ioctl_addr(struct fake_vhost *fv, const struct vhost_vring_addr *a)
 	return verb(fv, FV_ADDR, a->index, 0, &to);
 }
 
+static int ioctl_features(struct fake_vhost *fv, bool set, struct vhost_features_words *words)
+{
+	if (!fv->has_array)
+		return words->count > 1 ? -ENOBUFS : -ENOTTY;
+	if (words->count != VHOST_FEATURES_WORDS)
+		fv->misuse++;
+	if (!set) {
+		words->features[0] = fv->supported;
+		words->features[1] = fv->supported_high;
+		return verb(fv, FV_GET_FEATURES, 0, 0, NULL);
+	}
+	if (words->features[1] & ~fv->supported_high)
+		return -EOPNOTSUPP;
+	fv->features_high = words->features[1];
+	return verb(fv, FV_FEATURES, 0, (s64)words->features[0], NULL);
+}
+
 int fake_vhost_ioctl(struct fake_vhost *fv, unsigned long request, void *arg)
 {
 	struct vhost_vring_state *state = arg;
@@ -263,10 +281,17 @@ int fake_vhost_ioctl(struct fake_vhost *fv, unsigned long request, void *arg)
 	case VHOST_GET_FEATURES:
 		*(u64 *)arg = fv->supported;
 		return verb(fv, FV_GET_FEATURES, 0, 0, NULL);
+	case VHOST_ARRAY_GET_FEATURES: return ioctl_features(fv, false, arg);
+	case VHOST_ARRAY_SET_FEATURES: return ioctl_features(fv, true, arg);
 	case VHOST_SET_FEATURES: return verb(fv, FV_FEATURES, 0, (s64) * (u64 *)arg, NULL);
 	case VHOST_SET_MEM_TABLE: return ioctl_mem(fv, arg);
 	case VHOST_SET_VRING_NUM: return verb(fv, FV_NUM, state->index, state->num, NULL);
 	case VHOST_SET_VRING_BASE: return verb(fv, FV_BASE, state->index, state->num, NULL);
+	case VHOST_SET_VRING_BUSYLOOP_TIMEOUT:
+		if (fv->no_poll || !fv->owned || state->index > 1)
+			return fv->no_poll ? -ENOTTY : -EPERM;
+		fv->poll_us[state->index] = state->num;
+		return 0;
 	case VHOST_GET_VRING_BASE:
 		r = verb(fv, FV_GET_BASE, state->index, 0, &base);
 		state->num = base;

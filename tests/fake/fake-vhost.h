@@ -67,6 +67,10 @@ struct fake_vhost {
 	int backend; /* the netif's fd; the test's */
 	bool owned;
 	u64 supported, features;
+	u64 supported_high, features_high; /* bits 64 to 127, by ioctl only */
+	bool has_array;                    /* as a kernel of 6.17 */
+	bool no_poll;                      /* as one before 4.7 */
+	u32 poll_us[2];                    /* by ioctl only */
 	struct mem_region mem[MEM_MAX_REGIONS];
 	unsigned nr_mem;
 	struct fake_vring ring[2];

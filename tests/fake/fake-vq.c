@@ -25,7 +25,15 @@ static void ring_make(struct fake_driver *drv, struct fake_vq *vq)
 {
 	u64 n = vq->size, avail_len = 6 + 2 * n, used_len = 6 + 8 * n;
 
-	if (!vq->desc_gpa) {
+	if (!vq->desc_gpa && drv->tp->legacy) {
+		/* virtio 1.3 2.7.2: one piece, the used ring on the next page */
+		u64 used_off = ALIGN_UP(16 * n + avail_len, 4096ULL);
+
+		vq->desc_gpa = ring_mem(drv, used_off + used_len, 4096);
+		vq->avail_gpa = vq->desc_gpa + 16 * n;
+		vq->used_gpa = vq->desc_gpa + used_off;
+		vq->indirect_gpa = fake_alloc_high(drv, n * FAKE_INDIRECT_MAX * 16, 16);
+	} else if (!vq->desc_gpa) {
 		vq->desc_gpa = ring_mem(drv, 16 * n, 16);
 		vq->avail_gpa = ring_mem(drv, avail_len, 2);
 		vq->used_gpa = ring_mem(drv, used_len, 4);
@@ -73,7 +81,9 @@ void fake_driver_setup_vq(struct fake_driver *drv, unsigned i)
 		return;
 	vq->drv = drv;
 	vq->index = (u16)i;
-	if (!vq->size)
+	if (drv->tp->legacy)
+		vq->size = max;
+	else if (!vq->size)
 		vq->size = drv->opts.size ? MIN(drv->opts.size, max) : max;
 	vq->event_idx = drv->features[0] & BIT(VIRTIO_B_EVENT_IDX);
 	vq->indirect = drv->features[0] & BIT(VIRTIO_B_INDIRECT_DESC);
@@ -165,12 +175,14 @@ void fake_vq_publish(struct fake_vq *vq)
 
 void fake_vq_ring(struct fake_vq *vq)
 {
+	u32 index = vq->index;
+
 	vq->nr_rings++;
 	if (vq->drv->opts.slow_doorbell)
 		bus_write(vq->bell_io ? &vq->drv->fm->m.pio : &vq->drv->fm->m.mmio, vq->bell_addr,
-			  &vq->index, 2);
+			  &index, vq->bell_len);
 	else
-		fake_guest_write(vq->drv->fm, vq->bell_io, vq->bell_addr, vq->index, 2);
+		fake_guest_write(vq->drv->fm, vq->bell_io, vq->bell_addr, index, vq->bell_len);
 }
 
 /* virtio 1.3 2.7.10: was avail_event among the entries that we just published? */
@@ -269,7 +281,7 @@ u64 fake_vq_irqs(struct fake_vq *vq)
 	u64 count, before = vq->irqs_seen;
 
 	if (drv->opts.intx)
-		return fake_isr_read(drv) & VIRTIO_ISR_QUEUE;
+		return fake_isr_queue(drv);
 	count = fake_hv_msi_count(&drv->fm->hv, fake_msix_addr(drv, v), fake_msix_data(drv, v));
 	vq->irqs_seen = count;
 	return count - before;

@@ -374,6 +374,23 @@ static void ctrl_large(struct rig *r)
 }
 
 /* Commands while frames flow. */
+/* Announcements that nobody asked for, offload sets that were not negotiated, and none at all. */
+static void offloads_and_announce(struct rig *r)
+{
+	static const u64 sets[] = { ~0ULL, BIT(0), BIT(7), 0 };
+
+	if (r->c->a == 3) {
+		WANT_EQ(ctrl(r, 3, 1, NULL, 0), ERR);
+		ctrl(r, 3, 0, NULL, 0); /* an acknowledgement of nothing: either answer is fine */
+	} else {
+		WANT_EQ(ctrl(r, 5, 1, &sets[3], 8), ERR);
+		WANT_EQ(ctrl(r, 5, 0, &sets[3], 7), ERR);
+		for (unsigned i = 0; i < 2; i++)
+			WANT_EQ(ctrl(r, 5, 0, &sets[i], 8), ERR);
+		WANT_EQ(ctrl(r, 5, 0, &sets[3], 8), OK);
+	}
+}
+
 static void ctrl_and_traffic(struct rig *r)
 {
 	for (u8 i = 0; i < 30; i++) {
@@ -610,6 +627,8 @@ static const struct hostile_case cases[] = {
 	{ "class_ff", command, REFUSED, NICS, 0, CMD(0xff, 0xff), DATA(1, 1) },
 	{ "ctrl_32000_bytes", ctrl_large, REFUSED, NICS, 0, 0 },
 	{ "ctrl_mac_32000_bytes", ctrl_large, REFUSED, NICS, 0, 1 },
+	{ "announce", offloads_and_announce, PASS, NET_CTRL, 0, 3 },
+	{ "guest_offloads", offloads_and_announce, PASS, NET_CTRL, 0, 5 },
 	{ "ctrl_in_one_piece", ctrl_layout, PASS, NET_CTRL, 0, 0x03, 1 },
 	{ "ctrl_by_bytes", ctrl_layout, PASS, NET_CTRL, 0, 0x010101, 1 },
 	{ "ctrl_1_and_2", ctrl_layout, PASS, NET_CTRL, PLAIN, 0x0201, 1 },
@@ -638,11 +657,9 @@ static const struct hostile_case cases[] = {
 	  BIT(NET_B_HOST_TSO4) | BIT(NET_B_CTRL_VQ) | BIT(NET_B_CTRL_RX) },
 
 	/* not there */
-	{ "guest_offloads", not_offered, NOT_OFFERED, NICS, 0, 2, 5, "CTRL_GUEST_OFFLOADS" },
 	{ "guest_ufo", not_offered, NOT_OFFERED, NICS, 0, 10, 0, "GUEST_UFO" },
 	{ "host_ufo", not_offered, NOT_OFFERED, NICS, 0, 14, 0, "HOST_UFO" },
 	{ "ctrl_rx_extra", not_offered, NOT_OFFERED, NICS, 0, 20, 0, "CTRL_RX_EXTRA" },
-	{ "announce", not_offered, NOT_OFFERED, NICS, 0, 21, 3, "GUEST_ANNOUNCE" },
 	{ "multiqueue", not_offered, NOT_OFFERED, NICS, 0, 22, 4, "MQ: one pair of queues" },
 	{ "device_stats", not_offered, NOT_OFFERED, NICS, 0, 50, 8, "DEVICE_STATS" },
 	{ "hash_tunnel", not_offered, NOT_OFFERED, NICS, 0, 51, 7, "HASH_TUNNEL" },

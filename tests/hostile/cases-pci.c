@@ -527,7 +527,7 @@ static void bar_onto(struct rig *r)
 	bar_to(r, 0, to);
 	fake_guest_write(r->fm, false, old, 0, 2);
 	fake_guest_write(r->fm, false, (to & ~0xfu) + 0x3000, 0, 2);
-	WANT(!fake_hv_doorbell(&r->fm->hv, old, false) || to == r->bar[0]);
+	WANT(!fake_hv_doorbell(&r->fm->hv, old, false, 0, 2) || to == r->bar[0]);
 	rig_settle(r);
 	bar_to(r, 0, r->bar[0]);
 	fake_driver_find_caps(r->drv);

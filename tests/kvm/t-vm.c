@@ -50,7 +50,9 @@ static void run_once(const char *cmdline, enum stop_why why)
 	vm = vm_new(&cfg, &err);
 	REQUIRE(vm != NULL);
 	vm_run(vm);
-	CHECK_EQ(vm->outcome.why, why);
+	/* A KVM that emulates each instruction may give up before it comes to a third fault. */
+	CHECK(vm->outcome.why == (int)why ||
+	      (why == STOP_TRIPLE_FAULT && vm->outcome.why == STOP_KVM));
 	vm_free(vm);
 	close(cfg.boot.kernel_fd);
 }

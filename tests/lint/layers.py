@@ -7,11 +7,11 @@
 import glob, re, sys
 
 RANKS = {
-    0: "include/types.h include/log.h include/opt.h include/banned.h log.c opt.c",
+    0: "include/uapi/*.h include/types.h include/log.h include/opt.h include/banned.h log.c opt.c",
     1: "include/mem.h include/bus.h include/loop.h include/hv.h include/virtio/iov.h"
        " mem.c bus.c loop.c irq.c virtio/iov.c",
     2: "include/machine.h include/boot.h include/console.h include/outcome.h include/stream.h include/ipc.h"
-       " machine.c console.c outcome.c stream.c ipc.c",
+       " machine.c console.c outcome.c stream.c ipc.c ipc-client.c",
     3: "include/virtio/virtq.h include/virtio/backend.h include/hw/*.h",
     4: "include/virtio/*.h",
     5: "virtio/*.c hw/*.c virtio/*.h hw/*.h",

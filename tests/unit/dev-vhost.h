@@ -16,9 +16,13 @@
 #include "fake/fake-nic.h"
 
 static struct {
-	int fd, error; /* what open() returned, or shall return */
-	struct fake_vhost *fv;
-} dev_vhost = { -1, 0, NULL };
+	int error;   /* what open() shall fail with; 0 = it works */
+	unsigned nr; /* of what it returned, newest last */
+	struct {
+		int fd;
+		struct fake_vhost *fv;
+	} opened[512];
+} dev_vhost;
 
 int open(const char *path, int flags, ...)
 {
@@ -34,23 +38,30 @@ int open(const char *path, int flags, ...)
 		errno = dev_vhost.error;
 		return -1;
 	}
-	dev_vhost.fd = eventfd(0, EFD_CLOEXEC); /* stands for it, so that a leak is seen */
-	dev_vhost.fv = fake_nic_dev_vhost;
-	return dev_vhost.fd;
+	if (dev_vhost.nr == ARRAY_SIZE(dev_vhost.opened))
+		abort();
+	dev_vhost.opened[dev_vhost.nr].fd = eventfd(0, EFD_CLOEXEC); /* so that a leak is seen */
+	dev_vhost.opened[dev_vhost.nr].fv = fake_nic_dev_vhost;
+	return dev_vhost.opened[dev_vhost.nr++].fd;
 }
 
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
 	void *arg;
+	unsigned i;
 	int r;
 
 	va_start(ap, request);
 	arg = va_arg(ap, void *);
 	va_end(ap);
-	if (fd < 0 || fd != dev_vhost.fd)
+	for (i = dev_vhost.nr; i-- > 0;) {
+		if (fd >= 0 && dev_vhost.opened[i].fd == fd)
+			break;
+	}
+	if (i == UINT32_MAX)
 		return (int)syscall(SYS_ioctl, fd, request, arg);
-	r = fake_vhost_ioctl(dev_vhost.fv, request, arg);
+	r = fake_vhost_ioctl(dev_vhost.opened[i].fv, request, arg);
 	if (r < 0)
 		errno = -r;
 	return r < 0 ? -1 : 0;

@@ -11,11 +11,14 @@
 
 static char dir[64];
 
-static void write_stat(void *ctx, FILE *out)
+static void write_stat(void *ctx, const char *arg, FILE *out)
 {
+	(void)arg;
 	(void)ctx;
 	fputs("{}", out);
 }
+
+static const struct ipc_command commands[] = { { "stat", write_stat }, { NULL, NULL } };
 
 static int set_up(void)
 {
@@ -26,7 +29,7 @@ static int set_up(void)
 
 	if (err)
 		return err;
-	ipc = ipc_new(&m, "vm", write_stat, NULL, &err);
+	ipc = ipc_new(&m, "vm", commands, NULL, &err);
 	ipc_free(ipc);
 	loop_destroy(&loop);
 	return ipc ? 0 : err;

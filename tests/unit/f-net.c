@@ -23,20 +23,11 @@ static void quiet(enum log_level level, const char *line)
 /* Everything from the netif up, on a machine that is there. True = it was made. */
 static bool make(struct fake_machine *fm, struct fake_netif *fn, struct fake_vhost *fv)
 {
-	struct net_params params = { .queue_size = 256, .mac = { 2 } };
+	struct net_params params = { .queue_size = 256, .mac = { 2 }, .vhost = fv };
 	struct virtio_device *dev;
-	struct vhost *vh = NULL;
 	int err = 0;
 
-	if (fv) {
-		vh = vhost_net_open(fn->nif.fd, 0, &err);
-		if (!vh) {
-			CHECK(err < 0);
-			fn->nif.ops->close(&fn->nif);
-			return false;
-		}
-	}
-	dev = net_new(&fm->m, &params, &fn->nif, vh, &err);
+	dev = net_new(&fm->m, &params, &fn->nif, &err);
 	if (!dev) {
 		CHECK(err < 0);
 		return false;
@@ -63,10 +54,11 @@ static void making_fails(bool with_vhost)
 		struct fake_vhost *fv = NULL;
 
 		fake_machine_init(&fm, NULL);
-		fn = fake_netif_new();
+		fn = fake_netif_new(with_vhost ? 1 : 3);
 		fn->closed = &closed;
 		if (with_vhost)
-			fv = fake_nic_dev_vhost = fake_vhost_bare(fn->nif.fd, FAKE_VHOST_FEATURES);
+			fv = fake_nic_dev_vhost =
+				fake_vhost_bare(fn->nif.fd[0], FAKE_VHOST_FEATURES);
 		fault_arm(n, 0);
 		made = make(&fm, fn, fv);
 		hit = fault_disarm();
@@ -141,9 +133,34 @@ static void t_starting_with_vhost(void)
 	starting_fails(NIC_VHOST_KERNEL);
 }
 
+/* To vhost, opened for the first time: when a call fails our loop still serves it. */
+static void t_switching(void)
+{
+	const char *hit = "";
+	unsigned n;
+
+	log_set_sink(quiet);
+	for (n = 1; hit && n < MAX_ROUNDS; n++) {
+		struct fake_nic nic;
+		int r;
+
+		fake_nic_open(&nic, NIC_USER, NULL);
+		nic.kind = NIC_VHOST_KERNEL;
+		fake_nic_make_vhost(&nic, 0);
+		fault_arm(n, 0);
+		r = net_set_vhost(nic.dev, true);
+		hit = fault_disarm();
+		CHECK_EQ(r == 0, !hit);
+		CHECK_EQ(!net_device_stats(nic.dev, 0), !hit);
+		CHECK(moves_frames(&nic));
+		fake_nic_free(&nic);
+	}
+	CHECK(n > 10 && n < MAX_ROUNDS);
+}
+
 static int open_and_close(void)
 {
-	struct tap_config cfg = { .host_ip = "10.0.0.1", .downscript = "/bin/true" };
+	struct tap_config cfg = { .host_ip = "10.0.0.1", .downscript = "/bin/true", .queues = 3 };
 	int err;
 	struct netif *nif = tap_open(&cfg, &err);
 
@@ -171,5 +188,5 @@ static void t_tap(void)
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_making), T(t_making_with_vhost), T(t_starting),
-		       T(t_starting_with_vhost), T(t_tap));
+		       T(t_starting_with_vhost), T(t_switching), T(t_tap));
 }

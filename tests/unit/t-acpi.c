@@ -9,6 +9,7 @@
 #include "log.h"
 #include "mem.h"
 #include "tap.h"
+#include "virtio/mmio.h"
 #include "x86.h"
 
 static u64 get(const u8 *p, unsigned len)
@@ -244,6 +245,42 @@ static void t_dsdt_addresses(void)
 	mem_free(&mem);
 }
 
+/* Each slot: its registers' address right before its pin, level, high, shared with nobody. */
+static void t_virtio_mmio_slots(void)
+{
+	static const u32 gsi[] = X86_VIRTIO_GSIS;
+	struct guest_mem mem;
+	u8 port[] = { 0x5b,
+		      0x80,
+		      'V',
+		      'R',
+		      'E',
+		      'G',
+		      1,
+		      0x0b,
+		      X86_VIRTIO_PORT & 0xff,
+		      X86_VIRTIO_PORT >> 8 };
+
+	make(&mem, 1);
+	REQUIRE(ARRAY_SIZE(gsi) == VIRTIO_MMIO_SLOTS);
+	for (unsigned i = 0; i < VIRTIO_MMIO_SLOTS; i++) {
+		u32 addr[] = { (u32)X86_VIRTIO_MMIO + i * VIRTIO_MMIO_SIZE, VIRTIO_MMIO_SIZE };
+		u8 crs[12 + 9] = { 0x86, 9, 0, 1 };
+
+		memcpy(crs + 4, addr, sizeof(addr));
+		memcpy(crs + 12, (u8[]){ 0x89, 6, 0, 1, 1 }, 5);
+		memcpy(crs + 17, &gsi[i], sizeof(gsi[i]));
+		CHECK(dsdt_has(&mem, crs, sizeof(crs)));
+		CHECK(gsi[i] != X86_COM1_GSI);
+		CHECK(gsi[i] < X86_INTX_GSI || gsi[i] >= X86_INTX_GSI + 4);
+		for (unsigned k = 0; k < i; k++)
+			CHECK(gsi[i] != gsi[k]);
+	}
+	CHECK(dsdt_has(&mem, "LNRO0005", 8));
+	CHECK(dsdt_has(&mem, port, sizeof(port)));
+	mem_free(&mem);
+}
+
 static void quiet(enum log_level level, const char *line)
 {
 	(void)level;
@@ -266,5 +303,5 @@ static void t_too_many(void)
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_fadt), T(t_madt), T(t_mcfg), T(t_interrupt_routing),
-		       T(t_dsdt_addresses), T(t_too_many));
+		       T(t_dsdt_addresses), T(t_virtio_mmio_slots), T(t_too_many));
 }

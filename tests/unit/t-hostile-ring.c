@@ -232,11 +232,13 @@ static void nested_in_itself(struct attack *a)
 
 static void table_not_whole(struct attack *a)
 {
+	put_table(a, a->data, 0, (struct vring_desc){ a->data, 1, 0, 0 });
 	indirect(a, a->data, 24, 0);
 }
 
 static void table_empty(struct attack *a)
 {
+	put_table(a, a->data, 0, (struct vring_desc){ a->data, 1, 0, 0 });
 	indirect(a, a->data, 0, 0);
 }
 

@@ -34,12 +34,15 @@ struct fixture {
 	unsigned nr_stats;
 };
 
-static void write_stat(void *ctx, FILE *out)
+static void write_stat(void *ctx, const char *arg, FILE *out)
 {
 	struct fixture *f = ctx;
 
+	(void)arg;
 	fprintf(out, "{\"asked\":%u}", ++f->nr_stats);
 }
+
+static const struct ipc_command commands[] = { { "stat", write_stat }, { NULL, NULL } };
 
 /* A folder and a loop, no socket yet. */
 static void begin(struct fixture *f)
@@ -57,7 +60,7 @@ static void begin(struct fixture *f)
 
 static struct ipc *start(struct fixture *f, int *err)
 {
-	return ipc_new(&f->m, "vm", write_stat, f, err);
+	return ipc_new(&f->m, "vm", commands, f, err);
 }
 
 static void begin_running(struct fixture *f)
@@ -244,7 +247,7 @@ static void t_folder(void)
 	/* One that others may read is closed to them. */
 	ipc_free(f.ipc);
 	chmod(f.dir, 0755);
-	f.ipc = ipc_new(&f.m, "vm", write_stat, &f, &(int){ 0 });
+	f.ipc = ipc_new(&f.m, "vm", commands, &f, &(int){ 0 });
 	REQUIRE(f.ipc && !stat(f.dir, &st));
 	CHECK_EQ(st.st_mode & 07777, 0700);
 	end(&f);
@@ -365,7 +368,7 @@ static void t_paths_too_long(void)
 	CHECK_EQ(err, -ENOENT);
 	CHECK(strstr(last, "/nosuch/lkvm/vm.sock") != NULL);
 	CHECK_EQ(ipc_connect("vm"), -ENOENT);
-	CHECK(!ipc_new(&f.m, "../vm", write_stat, &f, &err));
+	CHECK(!ipc_new(&f.m, "../vm", commands, &f, &err));
 	CHECK_EQ(err, -EINVAL);
 	end(&f);
 }

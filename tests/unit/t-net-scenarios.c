@@ -3,55 +3,12 @@
  * One table of what a guest and a wire do with a NIC, run over each data path (see fake-nic.h): a
  * differential test of the seam between the device and whoever moves its frames.
  */
-#include "../tap.h"
-#include "dev-vhost.h"
-#include "log.h"
+#include "nic-scenarios.h"
 
 #define LARGE NET_MAX_FRAME
 
-static u8 frame[NET_MAX_FRAME], got[NET_MAX_FRAME];
-
 static const u64 no_mrg =
 	~(BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_INDIRECT_DESC));
-
-static void quiet(enum log_level level, const char *line)
-{
-	(void)level;
-	printf("# %s\n", line);
-}
-
-/* Guest to wire, and wire to guest. */
-static void check_tx(struct fake_nic *nic, u32 len, u32 seed)
-{
-	long n = -1;
-
-	fake_nic_frame(frame, len, seed);
-	REQUIRE(NIC_WAIT(nic, fake_nic_reap(nic) + 1 && fake_nic_send(nic, frame, len)));
-	REQUIRE(NIC_WAIT(nic, (n = fake_netif_take(nic->fn, NULL, got, sizeof(got))) >= 0));
-	CHECK_EQ(n, len);
-	CHECK(n == len && fake_nic_is_frame(got, len, seed));
-}
-
-static void check_rx(struct fake_nic *nic, u32 len, u32 seed, u16 want_buffers)
-{
-	u16 buffers = 0;
-	long n = -1;
-
-	fake_nic_frame(frame, len, seed);
-	REQUIRE(NIC_WAIT(nic, fake_netif_inject(nic->fn, frame, len)));
-	REQUIRE(NIC_WAIT(nic, (n = fake_nic_recv(nic, got, sizeof(got), &buffers)) >= 0));
-	CHECK_EQ(n, len);
-	CHECK(n == len && fake_nic_is_frame(got, len, seed));
-	CHECK_EQ(buffers, want_buffers);
-}
-
-/* Starts the driver anew, with nothing left on the wire of what came before. */
-static void start_over(struct fake_nic *nic)
-{
-	CHECK(fake_driver_reset(&nic->drv));
-	fake_netif_drain(nic->fn);
-	REQUIRE(fake_nic_restart(nic));
-}
 
 /* More frames than the ring has entries, in both directions, with replies to each. */
 static void traffic(struct fake_nic *nic, u32 seed, unsigned frames)
@@ -530,6 +487,36 @@ static void s_one_queue(enum nic_kind kind)
 	}
 }
 
+/* RING_RESET of either queue: it begins anew, its sibling goes on where it was. */
+static void s_ring_reset(enum nic_kind kind)
+{
+	struct fake_nic nic;
+
+	fake_nic_open(&nic, kind, NULL);
+	for (u32 round = 0; round < 20; round++) {
+		fake_nic_post(&nic, 6, 1526);
+		check_rx(&nic, 100, round, 1);
+		check_tx(&nic, 100, round);
+		NIC_WAIT(&nic, fake_nic_reap(&nic));
+		REQUIRE(fake_driver_reset_vq(&nic.drv, 1));
+		check_rx(&nic, 200, round, 1);
+		fake_driver_setup_vq(&nic.drv, 1);
+		check_tx(&nic, 200, round);
+		REQUIRE(fake_driver_reset_vq(&nic.drv, 0));
+		nic.nr_bufs = 0;
+		check_tx(&nic, 300, round);
+		fake_driver_setup_vq(&nic.drv, 0);
+		fake_nic_post(&nic, 2, 1526);
+		check_rx(&nic, 300, round, 1);
+		REQUIRE(fake_driver_reset_vq(&nic.drv, 0));
+		fake_driver_setup_vq(&nic.drv, 0);
+		nic.nr_bufs = 0;
+	}
+	CHECK_EQ(nic.drv.vq[0].errors + nic.drv.vq[1].errors, 0);
+	CHECK_EQ(fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET, 0);
+	fake_nic_free(&nic);
+}
+
 /* Kicks and buffers that come between FEATURES_OK and DRIVER_OK are not lost. */
 static void s_early_buffers(enum nic_kind kind)
 {
@@ -590,29 +577,96 @@ static void s_bad_offloads(enum nic_kind kind)
 #define SCENARIOS(X) \
 	X(small_frames) X(no_event_idx) X(no_indirect) X(bare) X(rings_high) X(slow_doorbell) \
 	X(large_frames) X(mrg_rxbuf) X(no_mrg_rxbuf) X(buffers_come_late) X(any_layout) \
-	X(bad_frames) X(slow_wire) X(bursts) X(mask_unmask) X(interrupts_event_idx) \
+	X(bad_frames) X(slow_wire) X(bursts) X(interrupts_event_idx) \
 	X(interrupts_flags) X(intx) X(reset_under_traffic) X(200_rebinds) X(malformed) \
-	X(one_queue) X(early_buffers) X(offloads) X(bad_offloads)
+	X(one_queue) X(ring_reset) X(early_buffers) X(offloads) X(bad_offloads)
 /* clang-format on */
 
-#define DEFINE(s) \
-	static void user_##s(void) \
+SCENARIOS(DEFINE_SCENARIO)
+DEFINE_SCENARIO(mask_unmask) /* of MSI-X */
+
+#define DEFINE_ON(where, kind, s) \
+	static void where##_user_##s(void) \
 	{ \
+		fake_transport = kind; \
 		s_##s(NIC_USER); \
 	} \
-	static void vhost_##s(void) \
+	static void where##_vhost_##s(void) \
 	{ \
+		fake_transport = kind; \
 		s_##s(NIC_VHOST); \
-	} \
-	static void kernel_##s(void) \
-	{ \
-		s_##s(NIC_VHOST_KERNEL); \
 	}
-SCENARIOS(DEFINE)
+#define DEFINE_MMIO(s)   DEFINE_ON(mmio, VIRTIO_ON_MMIO, s)
+#define DEFINE_LEGACY(s) DEFINE_ON(legacy, VIRTIO_ON_PCI_LEGACY, s)
+SCENARIOS(DEFINE_MMIO)
+SCENARIOS(DEFINE_LEGACY)
+DEFINE_LEGACY(mask_unmask)
 
-#define LIST(s) T(user_##s), T(vhost_##s), T(kernel_##s),
+#define LIST_MMIO(s)   T(mmio_user_##s), T(mmio_vhost_##s),
+#define LIST_LEGACY(s) T(legacy_user_##s), T(legacy_vhost_##s),
 
 /* --- and what is compared between them --- */
+
+/* The header's length, by what the driver accepted: the netif, and vhost, follow each start. */
+static void t_header_length(void)
+{
+	static const struct {
+		enum virtio_transport_kind transport;
+		u64 features;
+		unsigned len;
+	} c[] = {
+		{ VIRTIO_ON_PCI, BIT(NET_B_MAC), 12 },
+		{ VIRTIO_ON_MMIO, BIT(NET_B_MAC), 12 },
+		{ VIRTIO_ON_PCI_LEGACY, BIT(NET_B_MAC), 10 },
+		{ VIRTIO_ON_PCI_LEGACY, BIT(NET_B_MRG_RXBUF), 12 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(c); i++) {
+		for (enum nic_kind kind = NIC_USER; kind <= NIC_VHOST_KERNEL; kind++) {
+			struct fake_driver_opts opts = { .features = { c[i].features } };
+			struct fake_nic nic;
+
+			fake_transport = c[i].transport;
+			fake_nic_open(&nic, kind, &opts);
+			CHECK_EQ(nic.fn->hdr_len, c[i].len);
+			fake_nic_post(&nic, 2, 1514 + c[i].len); /* no byte to spare */
+			check_rx(&nic, 1514, i, 1);
+			check_tx(&nic, 1514, i);
+			check_tx(&nic, 14, i);
+			/* What a driver with all features does after one with few. */
+			nic.drv.opts.features[0] = 0;
+			nic.nr_bufs = 0;
+			REQUIRE(fake_nic_restart(&nic));
+			CHECK_EQ(nic.fn->hdr_len, 12);
+			fake_nic_post(&nic, 2, 1526);
+			check_rx(&nic, 2000, i, 2);
+			fake_nic_free(&nic);
+		}
+	}
+	fake_transport = VIRTIO_ON_PCI;
+}
+
+/* A netif that can only do one length: fine, but for a driver that needs the other. */
+static void t_header_length_refused(void)
+{
+	struct fake_driver_opts opts = { .features = { BIT(NET_B_MAC) } };
+	struct netif_ops ops;
+	struct fake_nic nic;
+
+	log_set_sink(quiet);
+	fake_transport = VIRTIO_ON_PCI_LEGACY;
+	fake_nic_open(&nic, NIC_USER, NULL);
+	ops = *nic.fn->nif.ops;
+	ops.set_hdr_len = NULL;
+	nic.fn->nif.ops = &ops;
+	nic.drv.opts = opts;
+	CHECK(!fake_nic_restart(&nic));
+	CHECK(fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET);
+	nic.drv.opts = (struct fake_driver_opts){ 0 };
+	REQUIRE(fake_nic_restart(&nic));
+	check_tx(&nic, 100, 1);
+	fake_nic_free(&nic);
+}
 
 /* The guest cannot tell them apart: features, config space, queues. */
 static void t_same_offer(void)
@@ -659,6 +713,9 @@ static void t_vhost_vetoes_ring_bits_only(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, SCENARIOS(LIST) T(t_same_offer),
+	return TAP_RUN(argc, argv,
+		       SCENARIOS(LIST_SCENARIO) LIST_SCENARIO(mask_unmask) SCENARIOS(LIST_MMIO)
+			       SCENARIOS(LIST_LEGACY) LIST_LEGACY(mask_unmask) T(t_header_length),
+		       T(t_header_length_refused), T(t_same_offer),
 		       T(t_vhost_vetoes_ring_bits_only));
 }

@@ -46,34 +46,6 @@ static void check_tx(struct fake_nic *nic, u32 len, u32 seed)
 
 /* --- control queue --- */
 
-/*
- * Sends a command whose readable bytes are cut at every @cut bytes. The answer, or -1 when there is
- * none, and -2 when the device wrote more or less than it.
- */
-static int ctrl(struct fake_nic *nic, const void *cmd, u32 len, u32 cut)
-{
-	u64 gpa = fake_alloc(&nic->drv, len + 1, 1);
-	struct fake_seg seg[FAKE_INDIRECT_MAX];
-	u8 *p = fake_ptr(&nic->drv, gpa, len + 1);
-	unsigned n = 0;
-	u32 used;
-
-	memcpy(p, cmd, len);
-	p[len] = 0xcc;
-	for (u32 at = 0; at < len; at += cut)
-		seg[n++] = (struct fake_seg){ gpa + at, at + cut < len ? cut : len - at, false };
-	seg[n++] = (struct fake_seg){ gpa + len, 1, true };
-	if (fake_vq_request(&nic->drv.vq[2], seg, n, &used))
-		return -1;
-	return used == 1 ? p[len] : -2;
-}
-
-#define CTRL(nic, cut, ...) \
-	({ \
-		const u8 ctrl_cmd[] = { __VA_ARGS__ }; \
-		ctrl(nic, ctrl_cmd, sizeof(ctrl_cmd), cut); \
-	})
-
 static void t_ctrl_commands(void)
 {
 	struct fake_nic nic;
@@ -81,33 +53,42 @@ static void t_ctrl_commands(void)
 	fake_nic_open(&nic, NIC_USER, NULL);
 	for (u32 cut = 1; cut < 24; cut++) {
 		/* RX: promiscuous, all multicast; unknown ones */
-		CHECK_EQ(CTRL(&nic, cut, 0, 0, 1), OK);
-		CHECK_EQ(CTRL(&nic, cut, 0, 1, 0), OK);
-		CHECK_EQ(CTRL(&nic, cut, 0, 6, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 0, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 0, 0, 1, 1), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 0, 0, 1), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 0, 1, 0), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 0, 6, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 0, 0, 1, 1), ERR);
 		/* MAC tables: both empty, one and two entries; counts that do not fit */
-		CHECK_EQ(CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), OK);
-		CHECK_EQ(CTRL(&nic, cut, 1, 0, 1, 0, 0, 0, 2, 1, 2, 3, 4, 5, 0, 0, 0, 0), OK);
-		CHECK_EQ(CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0x5e, 0, 0, 1), OK);
-		CHECK_EQ(CTRL(&nic, cut, 1, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4, 5, 0, 0, 0, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0x5e, 0, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 1, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 1, 2, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 0, 1, 0, 0, 0, 2, 1, 2, 3, 4, 5, 0, 0, 0, 0), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0x5e, 0, 0, 1),
+			 OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 0, 2, 0, 0, 0, 2, 1, 2, 3, 4, 5, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0x5e, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 2, 0), ERR);
 		/* VLAN: add and delete, 0 to 4095 */
-		CHECK_EQ(CTRL(&nic, cut, 2, 0, 0, 0), OK);
-		CHECK_EQ(CTRL(&nic, cut, 2, 1, 0xff, 0x0f), OK);
-		CHECK_EQ(CTRL(&nic, cut, 2, 0, 0, 0x10), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 2, 2, 1, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 2, 0, 1), ERR);
-		/* what we do not offer: announce, multiqueue, offloads; nothing at all */
-		CHECK_EQ(CTRL(&nic, cut, 3, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 4, 0, 1, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 0xff, 0xff), ERR);
-		CHECK_EQ(CTRL(&nic, cut, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 2, 0, 0, 0), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 2, 1, 0xff, 0x0f), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 2, 0, 0, 0x10), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 2, 2, 1, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 2, 0, 1), ERR);
+		/* announce: done, though nobody asked */
+		CHECK_EQ(NIC_CTRL(&nic, cut, 3, 0), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 3, 1), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 3, 0, 0), ERR);
+		/* offloads: none; a bit that is no offload; not 64 bits */
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+		/* what we do not offer: multiqueue on one pair; nothing at all */
+		CHECK_EQ(NIC_CTRL(&nic, cut, 4, 0, 1, 0), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 0xff, 0xff), ERR);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 0), ERR);
 	}
 	CHECK_EQ(fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET, 0);
 	fake_nic_free(&nic);
@@ -132,13 +113,13 @@ static void t_ctrl_mac_addr(void)
 	gen = fake_common_read(&nic.drv, VP_GEN, 1);
 	irqs = fake_driver_config_irqs(&nic.drv);
 	for (u32 cut = 1; cut < 9; cut++)
-		CHECK_EQ(CTRL(&nic, cut, 1, 1, 2, 3, 4, 5, 6, (u8)cut), OK);
+		CHECK_EQ(NIC_CTRL(&nic, cut, 1, 1, 2, 3, 4, 5, 6, (u8)cut), OK);
 	CHECK_EQ(config_mac(&nic), 0x020304050608);
 	CHECK(fake_common_read(&nic.drv, VP_GEN, 1) != gen);
 	CHECK_EQ(fake_driver_config_irqs(&nic.drv), irqs);
-	CHECK_EQ(CTRL(&nic, 9, 1, 1, 1, 3, 4, 5, 6, 7), ERR); /* multicast */
-	CHECK_EQ(CTRL(&nic, 9, 1, 1, 2, 3, 4, 5, 6), ERR);
-	CHECK_EQ(CTRL(&nic, 9, 1, 1, 2, 3, 4, 5, 6, 7, 8), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 1, 1, 1, 3, 4, 5, 6, 7), ERR); /* multicast */
+	CHECK_EQ(NIC_CTRL(&nic, 9, 1, 1, 2, 3, 4, 5, 6), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 1, 1, 2, 3, 4, 5, 6, 7, 8), ERR);
 	CHECK_EQ(config_mac(&nic), 0x020304050608);
 	CHECK(fake_driver_reset(&nic.drv));
 	CHECK_EQ(config_mac(&nic), 0x021515010203);
@@ -152,10 +133,12 @@ static void t_ctrl_not_negotiated(void)
 	struct fake_nic nic;
 
 	fake_nic_open(&nic, NIC_USER, &opts);
-	CHECK_EQ(CTRL(&nic, 9, 0, 0, 1), ERR);
-	CHECK_EQ(CTRL(&nic, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
-	CHECK_EQ(CTRL(&nic, 9, 1, 1, 2, 3, 4, 5, 6, 7), ERR);
-	CHECK_EQ(CTRL(&nic, 9, 2, 0, 1, 0), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 0, 0, 1), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 1, 1, 2, 3, 4, 5, 6, 7), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 2, 0, 1, 0), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 3, 0), ERR);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0), ERR);
 	fake_nic_free(&nic);
 }
 
@@ -170,7 +153,7 @@ static void t_ctrl_without_answer(void)
 	CHECK_EQ(fake_vq_request(&nic.drv.vq[2], &seg, 1, NULL), -EAGAIN);
 	CHECK(fake_driver_status(&nic.drv) & VIRTIO_S_NEEDS_RESET);
 	REQUIRE(fake_nic_restart(&nic));
-	CHECK_EQ(CTRL(&nic, 9, 0, 0, 1), OK);
+	CHECK_EQ(NIC_CTRL(&nic, 9, 0, 0, 1), OK);
 	CHECK_EQ(nr_said, 1);
 	fake_nic_free(&nic);
 }
@@ -239,7 +222,7 @@ static void t_config_space(void)
 static u64 offered_with(u64 features, u16 mtu)
 {
 	struct net_params params = { .queue_size = 256, .mac = { 2 } };
-	struct fake_netif *fn = fake_netif_new();
+	struct fake_netif *fn = fake_netif_new(1);
 	struct virtio_device *dev;
 	struct fake_machine fm;
 	u64 offered;
@@ -248,7 +231,7 @@ static u64 offered_with(u64 features, u16 mtu)
 	fake_machine_init(&fm, NULL);
 	fn->nif.features = features;
 	fn->nif.mtu = mtu;
-	dev = net_new(&fm.m, &params, &fn->nif, NULL, &err);
+	dev = net_new(&fm.m, &params, &fn->nif, &err);
 	REQUIRE(dev);
 	offered = dev->offered[0];
 	CHECK_EQ(dev->offered[1], 0);
@@ -261,15 +244,18 @@ static void t_features(void)
 {
 	const u64 own = BIT(NET_B_MAC) | BIT(NET_B_STATUS) | BIT(NET_B_CTRL_VQ) |
 			BIT(NET_B_CTRL_RX) | BIT(NET_B_CTRL_VLAN) | BIT(NET_B_CTRL_MAC_ADDR) |
-			BIT(NET_B_MRG_RXBUF) | BIT(VIRTIO_B_INDIRECT_DESC) |
-			BIT(VIRTIO_B_EVENT_IDX) | BIT(VIRTIO_B_VERSION_1);
-	const u64 some = BIT(NET_B_CSUM) | BIT(NET_B_HOST_TSO4) | BIT(NET_B_GUEST_CSUM);
+			BIT(NET_B_GUEST_ANNOUNCE) | BIT(NET_B_MRG_RXBUF) |
+			BIT(VIRTIO_B_INDIRECT_DESC) | BIT(VIRTIO_B_EVENT_IDX) |
+			BIT(VIRTIO_B_VERSION_1) | BIT(VIRTIO_B_RING_RESET);
+	const u64 some = BIT(NET_B_CSUM) | BIT(NET_B_HOST_TSO4);
+	const u64 guest = BIT(NET_B_GUEST_CSUM);
 
 	CHECK_EQ(offered_with(0, 0), own);
 	CHECK_EQ(offered_with(some, 0), own | some);
+	CHECK_EQ(offered_with(guest, 0), own | guest | BIT(NET_B_CTRL_GUEST_OFFLOADS));
 	CHECK_EQ(offered_with(some, 67), own | some);
 	CHECK_EQ(offered_with(some, 9000), own | some | BIT(NET_B_MTU));
-	CHECK_EQ(offered_with(BIT(2) | BIT(40), 0), own); /* not a netif's to say */
+	CHECK_EQ(offered_with(BIT(4) | BIT(41), 0), own); /* not a netif's to say */
 }
 
 /* --- the data path --- */
@@ -601,7 +587,7 @@ static void t_short_from_netif(void)
 	fake_nic_post(&nic, 4, 1526);
 	for (u32 len = 0; len < 14; len++)
 		REQUIRE(fake_netif_inject(nic.fn, frame, len));
-	CHECK_EQ(write(nic.fn->peer, frame, 5), 5);
+	CHECK_EQ(write(nic.fn->peer[0], frame, 5), 5);
 	fake_machine_run(&nic.fm);
 	CHECK_EQ(stats(&nic)->rx_dropped, 15);
 	check_rx(&nic, 14, 1);

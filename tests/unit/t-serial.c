@@ -474,6 +474,45 @@ static void t_reset(void)
 	tear_down(&b);
 }
 
+/* Whatever a guest does to the registers, and after a reset the port works as ever. */
+static void t_any_access(void)
+{
+	static const unsigned widths[] = { 1, 1, 1, 2, 4, 8 };
+	struct bench b;
+	u64 seed = 7;
+	char sink[4096];
+	u8 buf[4];
+
+	set_up(&b);
+	REQUIRE(fcntl(b.in, F_SETFL, O_NONBLOCK) == 0);
+	for (unsigned i = 0; i < 50000; i++) {
+		u64 value, port;
+		unsigned width;
+
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		value = seed >> 20;
+		port = PORT + ((seed >> 60) & 7);
+		width = widths[(seed >> 50) % ARRAY_SIZE(widths)];
+		if (seed >> 63)
+			CHECK(bus_write(&b.m.pio, port, &value, width));
+		else
+			CHECK(bus_read(&b.m.pio, port, &value, width));
+		if (i % 64)
+			continue;
+		(void)!write(b.in, &seed, 8);
+		loop_once(&b.loop, 0);
+		(void)!read(b.out, sink, sizeof(sink));
+	}
+	machine_reset_devices(&b.m);
+	driver_open(&b);
+	while (receive(&b, (u8 *)sink, sizeof(sink)))
+		;
+	user_types(&b, "ok", 2);
+	CHECK_EQ(receive(&b, buf, sizeof(buf)), 2);
+	CHECK(!memcmp(buf, "ok", 2));
+	tear_down(&b);
+}
+
 static void t_port_taken(void)
 {
 	struct bench b;
@@ -488,5 +527,5 @@ int main(int argc, char **argv)
 	return TAP_RUN(argc, argv, T(t_detection), T(t_output), T(t_widths),
 		       T(t_transmit_interrupt), T(t_handler_ends), T(t_receive), T(t_early_input),
 		       T(t_flush), T(t_paste), T(t_polling_guest), T(t_rts),
-		       T(t_overrun_in_loopback), T(t_reset), T(t_port_taken));
+		       T(t_overrun_in_loopback), T(t_reset), T(t_any_access), T(t_port_taken));
 }

@@ -32,12 +32,15 @@ struct fixture {
 	const char *answer;
 };
 
-static void write_answer(void *ctx, FILE *out)
+static void write_answer(void *ctx, const char *arg, FILE *out)
 {
 	const struct fixture *f = ctx;
 
+	(void)arg;
 	fputs(f->answer, out);
 }
+
+static const struct ipc_command answers[] = { { "stat", write_answer }, { NULL, NULL } };
 
 static void *run_loop(void *arg)
 {
@@ -101,10 +104,10 @@ static int ask(struct fixture *f, const char *answer, const char *second, const 
 	int err, status;
 
 	f->answer = answer;
-	ipc[0] = ipc_new(&f->m, "vm", write_answer, f, &err);
+	ipc[0] = ipc_new(&f->m, "vm", answers, f, &err);
 	REQUIRE(ipc[0]);
 	if (second) {
-		ipc[1] = ipc_new(&f->m, second, write_answer, f, &err);
+		ipc[1] = ipc_new(&f->m, second, answers, f, &err);
 		REQUIRE(ipc[1]);
 	}
 	f->loop.stop = false;

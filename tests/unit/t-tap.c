@@ -52,7 +52,11 @@ static void own_network(void)
 static struct netif *open_tap(const char *ifname, const char *host_ip, const char *script,
 			      const char *downscript, int *err)
 {
-	struct tap_config cfg = { ifname, host_ip, script, downscript };
+	struct tap_config cfg = { .ifname = ifname,
+				  .host_ip = host_ip,
+				  .script = script,
+				  .downscript = downscript,
+				  .queues = 1 };
 
 	said[0] = 0;
 	return tap_open(&cfg, err);
@@ -200,8 +204,8 @@ static void t_made(void)
 	CHECK(if_up(name));
 	check_addr(name, "192.168.33.1", "255.255.255.0");
 	CHECK_EQ(nif->mtu, 1500);
-	CHECK(fcntl(nif->fd, F_GETFL) & O_NONBLOCK);
-	CHECK(fcntl(nif->fd, F_GETFD) & FD_CLOEXEC);
+	CHECK(fcntl(nif->fd[0], F_GETFL) & O_NONBLOCK);
+	CHECK(fcntl(nif->fd[0], F_GETFD) & FD_CLOEXEC);
 	nif->ops->close(nif);
 	CHECK(!if_exists(name));
 	CHECK_EQ(said[0], 0);
@@ -424,6 +428,27 @@ static void t_mtu(void)
 	CHECK_EQ(ifr.ifr_mtu, 9000);
 }
 
+/* The header's length is the device's to say, at each start. */
+static void t_hdr_len(void)
+{
+	static const unsigned want[] = { NET_HDR_LEN_LEGACY, NET_HDR_LEN };
+	struct netif *nif;
+	int err, len = 0;
+
+	own_network();
+	nif = open_tap(NULL, NULL, NULL, NULL, &err);
+	REQUIRE(nif);
+	CHECK(ioctl(nif->fd[0], TUNGETVNETHDRSZ, &len) == 0);
+	CHECK_EQ(len, NET_HDR_LEN);
+	for (unsigned i = 0; i < ARRAY_SIZE(want); i++) {
+		CHECK_EQ(nif->ops->set_hdr_len(nif, want[i]), 0);
+		CHECK(ioctl(nif->fd[0], TUNGETVNETHDRSZ, &len) == 0);
+		CHECK_EQ(len, want[i]);
+	}
+	CHECK_EQ(nif->ops->set_hdr_len(nif, 9), -EINVAL);
+	nif->ops->close(nif);
+}
+
 /*
  * What the driver acknowledged, and what the kernel then may hand us: receive checksums and TSO
  * over IPv4.
@@ -490,11 +515,11 @@ static void make_frame(u8 *frame, unsigned len)
 static long recv_ours(struct netif *nif, const struct iovec *iov, unsigned nr, const u8 *proto)
 {
 	for (int i = 0; i < 100; i++) {
-		struct pollfd p = { .fd = nif->fd, .events = POLLIN };
+		struct pollfd p = { .fd = nif->fd[0], .events = POLLIN };
 		long n;
 
 		poll(&p, 1, 1000);
-		n = nif->ops->recv(nif, iov, nr);
+		n = nif->ops->recv(nif, 0, iov, nr);
 		if (n > 0 && proto[0] == 0x88 && proto[1] == 0xb5)
 			return n;
 	}
@@ -514,7 +539,7 @@ static void t_frames(void)
 	REQUIRE(nif);
 	fd = packet_socket("t0");
 	make_frame(out + 12, 1000);
-	CHECK_EQ(nif->ops->send(nif, iov, 3), sizeof(out));
+	CHECK_EQ(nif->ops->send(nif, 0, iov, 3), sizeof(out));
 	while (!found && recv(fd, in, sizeof(in), 0) > 0)
 		found = memcmp(in, out + 12, 1000) == 0;
 
@@ -543,20 +568,189 @@ static void t_down_and_deleted(void)
 	REQUIRE(nif);
 	make_frame(out + 12, 100);
 	if_set_up("t0", false);
-	CHECK_EQ(nif->ops->send(nif, &iov, 1), -EIO);
+	CHECK_EQ(nif->ops->send(nif, 0, &iov, 1), -EIO);
 	iov.iov_len = 10;
-	CHECK_EQ(nif->ops->send(nif, &iov, 1), -EINVAL);
+	CHECK_EQ(nif->ops->send(nif, 0, &iov, 1), -EINVAL);
 	iov.iov_len = sizeof(out);
 	if_set_up("t0", true);
-	CHECK_EQ(nif->ops->send(nif, &iov, 1), sizeof(out));
+	CHECK_EQ(nif->ops->send(nif, 0, &iov, 1), sizeof(out));
 
 	delete_if("t0");
-	p.fd = nif->fd;
+	p.fd = nif->fd[0];
 	CHECK_EQ(poll(&p, 1, 1000), 1);
 	CHECK(p.revents & POLLERR);
-	CHECK_EQ(nif->ops->send(nif, &iov, 1), -EBADFD);
-	CHECK_EQ(nif->ops->recv(nif, &iov, 1), -EBADFD);
+	CHECK_EQ(nif->ops->send(nif, 0, &iov, 1), -EBADFD);
+	CHECK_EQ(nif->ops->recv(nif, 0, &iov, 1), -EBADFD);
 	CHECK_EQ(nif->ops->set_offload(nif, nif->features), 0);
+	nif->ops->close(nif);
+}
+
+static bool if_running(const char *name)
+{
+	struct ifreq ifr = { 0 };
+
+	return if_ioctl(name, SIOCGIFFLAGS, &ifr) == 0 && (ifr.ifr_flags & IFF_RUNNING);
+}
+
+static void t_link(void)
+{
+	struct netif *nif;
+	int err;
+
+	own_network();
+	make_persistent("t0", IFF_TAP | IFF_NO_PI | IFF_VNET_HDR);
+	for (unsigned i = 0; i < 3; i++) {
+		nif = open_tap("t0", NULL, NULL, NULL, &err);
+		REQUIRE(nif);
+		for (int n = 0; n < 1000 && !if_running("t0"); n++)
+			usleep(10000); /* the kernel tells it a moment later */
+		CHECK(if_running("t0"));
+		CHECK_EQ(nif->ops->set_link(nif, true), 0);
+		CHECK(if_running("t0"));
+		CHECK_EQ(nif->ops->set_link(nif, false), 0);
+		for (int n = 0; n < 1000 && if_running("t0"); n++)
+			usleep(10000);
+		CHECK(!if_running("t0"));
+		if (i == 0)
+			CHECK_EQ(nif->ops->set_link(nif, true), 0);
+		nif->ops->close(nif);
+	}
+	nif = open_tap("t0", NULL, NULL, NULL, &err);
+	REQUIRE(nif);
+	delete_if("t0");
+	CHECK_EQ(nif->ops->set_link(nif, false), 0);
+	nif->ops->close(nif);
+}
+
+/* --- several queues --- */
+
+static struct netif *open_queues(const char *ifname, unsigned queues, bool or_one, int *err)
+{
+	struct tap_config cfg = { .ifname = ifname, .queues = queues, .or_one = or_one };
+
+	said[0] = 0;
+	return tap_open(&cfg, err);
+}
+
+/* An UDP packet of flow @n, for the kernel to choose a queue by. */
+static void make_flow(u8 *frame, unsigned n)
+{
+	static const u8 ip[28] = { 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10,
+				   0,    0, 1, 10, 0, 0, 2, 0, 0,  0,  9, 0, 26 };
+
+	make_frame(frame, 60);
+	frame[12] = 0x08;
+	frame[13] = 0;
+	memcpy(frame + 14, ip, sizeof(ip));
+	frame[14 + 20] = (u8)(n >> 8);
+	frame[14 + 21] = (u8)n;
+}
+
+/* Sends 256 flows out of the interface; how many arrived on each queue. */
+static void count_flows(struct netif *nif, unsigned *count)
+{
+	int fd = packet_socket(nif->name);
+	u8 frame[60], in[2000];
+	struct iovec iov = { in, sizeof(in) };
+
+	memset(count, 0, nif->nr_queues * sizeof(*count));
+	for (unsigned q = 0; q < nif->nr_queues; q++)
+		while (nif->ops->recv(nif, q, &iov, 1) > 0)
+			;
+	for (unsigned n = 0; n < 256; n++) {
+		make_flow(frame, n);
+		REQUIRE(send(fd, frame, sizeof(frame), 0) == sizeof(frame));
+	}
+	for (unsigned q = 0; q < nif->nr_queues; q++)
+		while (nif->ops->recv(nif, q, &iov, 1) > 0)
+			count[q] += in[12 + 12] == 0x08 && in[12 + 23] == 17;
+	close(fd);
+}
+
+static unsigned sum_of(const unsigned *count, unsigned nr)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		sum += count[i];
+	return sum;
+}
+
+/* Frames come on the queues in use and no others; none is lost. */
+static void check_queues(struct netif *nif, unsigned in_use)
+{
+	unsigned count[NETIF_MAX_QUEUES];
+
+	count_flows(nif, count);
+	CHECK_EQ(sum_of(count, in_use), 256);
+	CHECK_EQ(sum_of(count, nif->nr_queues), 256);
+	if (in_use > 1)
+		CHECK(count[0] && count[0] < 256);
+}
+
+static void t_queues(void)
+{
+	static const unsigned in_use[] = { 4, 1, 3, 2, 4, 1 };
+	u8 out[12 + 100] = { 0 };
+	struct iovec iov = { out, sizeof(out) };
+	struct netif *nif;
+	int err;
+
+	own_network();
+	nif = open_queues("t0", 4, false, &err);
+	REQUIRE(nif);
+	CHECK_EQ(nif->nr_queues, 4);
+	CHECK_EQ(said[0], 0);
+	for (unsigned q = 0; q < 4; q++) {
+		CHECK(fcntl(nif->fd[q], F_GETFL) & O_NONBLOCK);
+		CHECK(fcntl(nif->fd[q], F_GETFD) & FD_CLOEXEC);
+	}
+	check_queues(nif, 1);
+	for (unsigned i = 0; i < ARRAY_SIZE(in_use); i++) {
+		CHECK_EQ(nif->ops->set_queues(nif, in_use[i]), 0);
+		check_queues(nif, in_use[i]);
+		CHECK_EQ(nif->ops->set_offload(nif, nif->features), 0);
+	}
+	make_frame(out + 12, 100);
+	CHECK_EQ(nif->ops->send(nif, 3, &iov, 1), sizeof(out)); /* also when detached */
+	delete_if("t0");
+	CHECK_EQ(nif->ops->set_queues(nif, 4), 0);
+	CHECK_EQ(nif->ops->set_queues(nif, 1), 0);
+	nif->ops->close(nif);
+}
+
+static void t_queues_of_existing(void)
+{
+	struct netif *nif;
+	int err;
+
+	own_network();
+	make_persistent("t1", IFF_TAP | IFF_NO_PI | IFF_VNET_HDR);
+	CHECK(!open_queues("t1", 2, false, &err));
+	CHECK_EQ(err, -EINVAL);
+	check_said("-n: queues=2: tap t1 has one queue; make it with: "
+		   "ip tuntap add dev t1 mode tap multi_queue");
+	nif = open_queues("t1", 2, true, &err);
+	REQUIRE(nif);
+	CHECK_EQ(nif->nr_queues, 1);
+	CHECK_EQ(said[0], 0);
+	nif->ops->close(nif);
+
+	make_persistent("t0", IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE);
+	for (unsigned i = 0; i < 2; i++) { /* no queue is left behind, attached or not */
+		nif = open_queues("t0", NETIF_MAX_QUEUES, true, &err);
+		REQUIRE(nif);
+		CHECK_EQ(nif->nr_queues, NETIF_MAX_QUEUES);
+		CHECK_EQ(nif->ops->set_queues(nif, 2), 0);
+		check_queues(nif, 2);
+		CHECK(!open_queues("t0", 1, true, &err));
+		CHECK_EQ(err, -EBUSY);
+		check_said("another program has it open");
+		nif->ops->close(nif);
+	}
+	nif = open_queues("t0", 1, false, &err);
+	REQUIRE(nif);
+	check_queues(nif, 1);
 	nif->ops->close(nif);
 }
 
@@ -612,6 +806,7 @@ int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_made), T(t_made_with_name_and_address), T(t_bad_values),
 		       T(t_existing_is_left_as_it_was), T(t_multi_queue), T(t_busy), T(t_not_a_tap),
-		       T(t_script), T(t_script_fails), T(t_downscript), T(t_mtu), T(t_offload),
-		       T(t_frames), T(t_down_and_deleted), T(t_no_capability), T(t_no_driver));
+		       T(t_script), T(t_script_fails), T(t_downscript), T(t_mtu), T(t_hdr_len),
+		       T(t_offload), T(t_frames), T(t_down_and_deleted), T(t_queues),
+		       T(t_queues_of_existing), T(t_link), T(t_no_capability), T(t_no_driver));
 }

@@ -177,6 +177,26 @@ static void t_ctrl_a(void)
 	}
 }
 
+/* Stopped, and in front again: a shell has used the terminal meanwhile. */
+static void t_modes_changed(void)
+{
+	struct bench b;
+
+	terminal(&b);
+	start(&b);
+	settle(&b);
+	REQUIRE(tcsetattr(b.tty, TCSANOW, &b.before) == 0);
+	console_continued(b.con);
+	settle(&b);
+	CHECK(is_raw(&b));
+	types(&b, "\r", 1);
+	CHECK_EQ(b.got, 1);
+	console_free(b.con);
+	CHECK(is_as_before(&b));
+	b.con = NULL;
+	end(&b);
+}
+
 /* The user's window is closed. */
 static void t_hang_up(void)
 {
@@ -263,6 +283,6 @@ static void t_background(void)
 
 int main(int argc, char **argv)
 {
-	return TAP_RUN(argc, argv, T(t_modes), T(t_never_started), T(t_ctrl_a), T(t_hang_up),
-		       T(t_background));
+	return TAP_RUN(argc, argv, T(t_modes), T(t_never_started), T(t_ctrl_a), T(t_modes_changed),
+		       T(t_hang_up), T(t_background));
 }

@@ -325,7 +325,7 @@ static void open_fails(int error, const char *want)
 
 	said[0] = 0;
 	dev_vhost.error = error;
-	CHECK(!vhost_net_open(5, 0, &err));
+	CHECK(!vhost_net_open(NULL, 5, 0, &err));
 	CHECK_EQ(err, -error);
 	if (strcmp(said, want)) {
 		printf("# said: %s# want: %s", said, want);
@@ -349,14 +349,14 @@ static void t_open_steps_fail(void)
 {
 	log_set_sink(catch_log);
 	for (unsigned n = 1; n <= 2; n++) {
-		struct fake_netif *fn = fake_netif_new();
-		struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd, FAKE_VHOST_FEATURES);
+		struct fake_netif *fn = fake_netif_new(1);
+		struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd[0], FAKE_VHOST_FEATURES);
 		int err = 0;
 
 		said[0] = 0;
 		fv->fail_at = n;
 		fake_nic_dev_vhost = fv;
-		CHECK(!vhost_net_open(fn->nif.fd, 0, &err));
+		CHECK(!vhost_net_open(NULL, fn->nif.fd[0], 0, &err));
 		CHECK_EQ(err, -EIO);
 		CHECK(strstr(said, n == 1 ? "VHOST_SET_OWNER" : "VHOST_GET_FEATURES"));
 		fake_vhost_free(fv);
@@ -364,16 +364,89 @@ static void t_open_steps_fail(void)
 	}
 }
 
+/* A kernel that can say 128 bits is asked for them; IN_ORDER is not taken, see vhost-kernel.c. */
+static void t_feature_words(void)
+{
+	for (unsigned array = 0; array < 2; array++) {
+		struct fake_netif *fn = fake_netif_new(1);
+		struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd[0], FAKE_VHOST_FEATURES);
+		u64 both[2] = { BIT(VIRTIO_B_VERSION_1), BIT(1) };
+		struct vhost *vh;
+		int err;
+
+		fv->has_array = array;
+		fv->supported_high = 6;
+		fake_nic_dev_vhost = fv;
+		vh = vhost_net_open(NULL, fn->nif.fd[0], 0, &err);
+		REQUIRE(vh);
+		CHECK_EQ(vh->features[0], FAKE_VHOST_FEATURES);
+		CHECK_EQ(vh->features[1], array ? 6 : 0);
+		CHECK_EQ(vh->ops->set_features(vh, both), array ? 0 : -ENOBUFS);
+		CHECK_EQ(fv->features_high, array ? 2 : 0);
+		both[1] = 0;
+		CHECK_EQ(vh->ops->set_features(vh, both), 0);
+		CHECK_EQ(fv->features, BIT(VIRTIO_B_VERSION_1));
+		fv->misuse = 0;
+		vh->be.ops->free(&vh->be);
+		fake_vhost_free(fv);
+		fn->nif.ops->close(&fn->nif);
+	}
+}
+
+/* With an fd of the user's, which is ours from then on, and with polling. */
+static void t_given(void)
+{
+	for (unsigned what = 0; what < 3; what++) {
+		int fds = tap_open_fds(), err = 0;
+		struct fake_netif *fn = fake_netif_new(1);
+		struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd[0], FAKE_VHOST_FEATURES);
+		struct vhost_net_config cfg = { .poll_us = 50 };
+		struct vhost *vh;
+
+		said[0] = 0;
+		log_set_sink(catch_log);
+		fake_nic_dev_vhost = fv;
+		cfg.fd = open("/dev/vhost-net", O_RDWR);
+		fv->owned = what == 1;
+		fv->no_poll = what == 2;
+		vh = vhost_net_open(&cfg, fn->nif.fd[0], 0, &err);
+		CHECK_EQ(!vh, what > 0);
+		if (what == 0)
+			CHECK(fv->poll_us[0] == 50 && fv->poll_us[1] == 50);
+		if (what == 1)
+			CHECK(err == -EBUSY && strstr(said, "-n: vhostfd=") &&
+			      strstr(said, "VHOST_SET_OWNER: Device or resource busy"));
+		if (what == 2)
+			CHECK(err == -ENOTTY && strstr(said, "poll_us="));
+		if (vh)
+			vh->be.ops->free(&vh->be);
+		fake_vhost_free(fv);
+		fn->nif.ops->close(&fn->nif);
+		CHECK_EQ(tap_open_fds(), fds);
+	}
+}
+
+static void t_in_order_is_not_offered(void)
+{
+	for (enum nic_kind kind = NIC_USER; kind <= NIC_VHOST_KERNEL; kind++) {
+		struct fake_nic nic;
+
+		fake_nic_init(&nic, kind, 0);
+		CHECK(!(nic.dev->offered[0] & BIT(35)));
+		fake_nic_free(&nic);
+	}
+}
+
 /* Without VERSION_1 it would take frames to have another header. */
 static void t_kernel_too_old(void)
 {
-	struct fake_netif *fn = fake_netif_new();
-	struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd, FAKE_VHOST_FEATURES & ~BIT(32));
+	struct fake_netif *fn = fake_netif_new(1);
+	struct fake_vhost *fv = fake_vhost_bare(fn->nif.fd[0], FAKE_VHOST_FEATURES & ~BIT(32));
 	int err = 0;
 
 	log_set_sink(catch_log);
 	fake_nic_dev_vhost = fv;
-	CHECK(!vhost_net_open(fn->nif.fd, 0, &err));
+	CHECK(!vhost_net_open(NULL, fn->nif.fd[0], 0, &err));
 	CHECK_EQ(err, -EOPNOTSUPP);
 	CHECK(strstr(said, "VIRTIO_F_VERSION_1"));
 	fake_vhost_free(fv);
@@ -387,5 +460,6 @@ int main(int argc, char **argv)
 		       T(t_verb_fails_at_start), T(t_verb_fails_at_start_kernel),
 		       T(t_verb_fails_at_stop), T(t_position_unknown), T(t_failure_is_said_once),
 		       T(t_private_bits), T(t_error_eventfd), T(t_open_errors),
-		       T(t_open_steps_fail), T(t_kernel_too_old));
+		       T(t_open_steps_fail), T(t_kernel_too_old), T(t_feature_words), T(t_given),
+		       T(t_in_order_is_not_offered));
 }

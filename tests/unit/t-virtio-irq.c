@@ -185,6 +185,69 @@ static void t_intx_shared(void)
 	fake_machine_free(&b.fm);
 }
 
+/*
+ * A bus full of devices on four lines: each line is up until the last of its devices was read, and
+ * says nothing of the other lines (traps C13).
+ */
+static void intx_full_bus(enum virtio_transport_kind kind)
+{
+	enum { NR = 31 };
+	static struct fake_driver drv[NR];
+	const struct fake_driver_opts opts = { .intx = true };
+	struct fake_machine fm;
+	struct echo *e;
+
+	fake_transport = kind;
+	fake_machine_init(&fm, NULL);
+	for (unsigned i = 0; i < NR; i++)
+		REQUIRE(echo_new(&fm.m, 1, SIZE, &e) == 0);
+	REQUIRE(fake_driver_probe(&drv[0], &fm, ECHO_ID, &opts));
+	for (unsigned i = 0; i < NR; i++) {
+		u64 buf;
+
+		drv[i] = drv[0];
+		drv[i].slot = i + 1;
+		drv[i].next_mem = drv[i ? i - 1 : 0].next_mem;
+		drv[i].next_high = drv[i ? i - 1 : 0].next_high;
+		memset(drv[i].vq, 0, sizeof(drv[i].vq));
+		fake_driver_find_caps(&drv[i]);
+		REQUIRE(fake_driver_restart(&drv[i]));
+		buf = fake_alloc(&drv[i], 16, 16);
+		CHECK_EQ(fake_vq_request(&drv[i].vq[0], (struct fake_seg[]){ { buf, 1 } }, 1, NULL),
+			 0);
+	}
+	for (unsigned i = 0; i < NR; i++) {
+		u32 gsi = fake_pci_read(&fm, drv[i].slot, PCI_INTERRUPT_LINE, 1);
+		bool last = i + 4 >= NR;
+
+		CHECK_EQ(gsi, FAKE_INTX + (i + 1) % 4);
+		CHECK(fake_hv_level(&fm.hv, gsi));
+		CHECK_EQ(fake_isr_read(&drv[i]), VIRTIO_ISR_QUEUE);
+		CHECK_EQ(fake_isr_read(&drv[i]), 0);
+		CHECK_EQ(fake_hv_level(&fm.hv, gsi), !last);
+	}
+	/* A reset with the bit unread lets go of a line that others still hold, and of it alone. */
+	for (unsigned i = 0; i < 5; i++) {
+		fake_vq_irq_on(&drv[i].vq[0]);
+		fake_vq_add_head(&drv[i].vq[0], 0);
+		fake_vq_kick(&drv[i].vq[0]);
+		fake_machine_run(&fm);
+	}
+	REQUIRE(fake_driver_reset(&drv[0]));
+	for (unsigned line = 0; line < 4; line++)
+		CHECK(fake_hv_level(&fm.hv, FAKE_INTX + line));
+	REQUIRE(fake_driver_reset(&drv[4])); /* the same line */
+	CHECK(!fake_hv_level(&fm.hv, FAKE_INTX + 1));
+	CHECK(fake_hv_level(&fm.hv, FAKE_INTX + 2));
+	fake_machine_free(&fm);
+}
+
+static void t_intx_full_bus(void)
+{
+	intx_full_bus(VIRTIO_ON_PCI);
+	intx_full_bus(VIRTIO_ON_PCI_LEGACY);
+}
+
 /* --- MSI-X --- */
 
 static void set_msix(struct bench *b, u32 control)
@@ -376,6 +439,7 @@ static void t_msix_table(void)
 int main(int argc, char **argv)
 {
 	return TAP_RUN(argc, argv, T(t_intx), T(t_intx_reset), T(t_intx_registers),
-		       T(t_intx_shared), T(t_mask), T(t_retarget), T(t_shared_vector),
-		       T(t_switch_while_running), T(t_switch_fails), T(t_msix_table));
+		       T(t_intx_shared), T(t_intx_full_bus), T(t_mask), T(t_retarget),
+		       T(t_shared_vector), T(t_switch_while_running), T(t_switch_fails),
+		       T(t_msix_table));
 }
