@@ -69,7 +69,7 @@ static int fake_set_link(struct netif *nif, bool up)
 
 static int fake_set_hdr_len(struct netif *nif, unsigned len)
 {
-	to_fake(nif)->hdr_len = len;
+	__atomic_store_n(&to_fake(nif)->hdr_len, len, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -126,23 +126,32 @@ struct fake_netif *fake_netif_new(unsigned queues)
 	return fn;
 }
 
+/* The test's threads ask while the device's sets it. */
+static u32 hdr_len_now(struct fake_netif *fn)
+{
+	return __atomic_load_n(&fn->hdr_len, __ATOMIC_RELAXED);
+}
+
 bool fake_netif_inject(struct fake_netif *fn, const void *frame, u32 len)
 {
+	u32 hdr_len = hdr_len_now(fn);
+
 	/* like a tap, which leaves num_buffers as it was: garbage */
 	u8 hdr[NET_HDR_LEN] = { [10] = 0x5a, [11] = 0xa5 };
-	struct iovec iov[2] = { { hdr, fn->hdr_len }, { (void *)frame, len } };
+	struct iovec iov[2] = { { hdr, hdr_len }, { (void *)frame, len } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 
-	return sendmsg(fn->peer[fn->queue], &msg, MSG_NOSIGNAL) == (ssize_t)(len + fn->hdr_len);
+	return sendmsg(fn->peer[fn->queue], &msg, MSG_NOSIGNAL) == (ssize_t)(len + hdr_len);
 }
 
 long fake_netif_take(struct fake_netif *fn, void *hdr, void *frame, u32 room)
 {
+	u32 hdr_len = hdr_len_now(fn);
 	u8 own[NET_HDR_LEN];
-	struct iovec iov[2] = { { hdr ? hdr : own, fn->hdr_len }, { frame, room } };
+	struct iovec iov[2] = { { hdr ? hdr : own, hdr_len }, { frame, room } };
 	ssize_t n = readv(fn->peer[fn->queue], iov, 2);
 
-	return n < (ssize_t)fn->hdr_len ? -1 : n - fn->hdr_len;
+	return n < (ssize_t)hdr_len ? -1 : n - hdr_len;
 }
 
 void fake_netif_drain(struct fake_netif *fn)

@@ -373,15 +373,14 @@ static void ctrl_large(struct rig *r)
 	r->refused = true;
 }
 
-/* Commands while frames flow. */
 /* Announcements that nobody asked for, offload sets that were not negotiated, and none at all. */
 static void offloads_and_announce(struct rig *r)
 {
 	static const u64 sets[] = { ~0ULL, BIT(0), BIT(7), 0 };
 
 	if (r->c->a == 3) {
-		WANT_EQ(ctrl(r, 3, 1, NULL, 0), ERR);
-		ctrl(r, 3, 0, NULL, 0); /* an acknowledgement of nothing: either answer is fine */
+		WANT_EQ(ctrl(r, 3, 1, sets, 0), ERR);
+		ctrl(r, 3, 0, sets, 0); /* an acknowledgement of nothing: either answer is fine */
 	} else {
 		WANT_EQ(ctrl(r, 5, 1, &sets[3], 8), ERR);
 		WANT_EQ(ctrl(r, 5, 0, &sets[3], 7), ERR);
@@ -391,6 +390,7 @@ static void offloads_and_announce(struct rig *r)
 	}
 }
 
+/* Commands while frames flow. */
 static void ctrl_and_traffic(struct rig *r)
 {
 	for (u8 i = 0; i < 30; i++) {
