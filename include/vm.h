@@ -26,7 +26,6 @@ struct vm {
 	struct loop loop;
 	struct vm_config cfg;
 	int kvm_fd, vm_fd;
-	unsigned nr_slots; /* memory slots in place */
 	struct kvm_hv *khv;
 	struct vcpu *vcpu; /* array */
 	unsigned nr_vcpus;
